@@ -1,7 +1,7 @@
-"""Events to bytes and back, in two steps: the envelope first, the body only when somebody looks.
+"""Events to bytes and back, in two steps: the envelope first, the body only when a reader asks for it.
 
-An unknown kind, or a known kind of a newer schema, is carried along byte for byte. A body of an
-older schema is brought up to date by the upcasters registered here, one schema number at a time.
+The codec keeps an unknown kind, or a known kind of a newer schema, byte for byte. The upcasters
+registered here bring a body of an older schema up to date, one schema number at a time.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ GAVE_UP = "gave up: no progress"
 
 
 def _close_2(fields: Mapping[str, JSON]) -> Mapping[str, JSON]:
-    """Schema 1 had no reason of its own for giving up."""
+    """Schema 1 recorded giving up as ``finished``; schema 2 has the reason ``abandoned``."""
     if fields.get("reason") == "finished" and fields.get("detail") == GAVE_UP:
         return {**fields, "reason": "abandoned"}
     return fields

@@ -7,35 +7,35 @@
     │   ├── CheckpointConflict   a consumer's checkpoint is not where it was expected
     │   ├── SessionClosedError   a trace event after SessionClosed
     │   ├── LogNotFound          nothing at that URL
-    │   ├── NotALog              a file that is no Duolog log, or a damaged one
+    │   ├── NotALog              a file that is not a Duolog log, or a damaged one
     │   ├── NewerLog             a log written by a newer Duolog, open for reading only
     │   ├── LogUnavailable       the log cannot be written (full disk, read-only file, ...)
     │   │   ├── LogAway          its server cannot be reached, or another process holds it
-    │   │   └── OutcomeUnknown   the disk failed at the last step: it may have been written, or not
+    │   │   └── OutcomeUnknown   the disk failed at the last step: the append may be written or not
     │   ├── LogGone              its file was removed, moved, replaced or cut off while it was open
     │   ├── LogClosed            used after it was closed, or in a fork of the process that opened it
-    │   └── NotRecorded          an event that was handed over and never reached the log
-    ├── CodecError               bytes that are no valid event or record
+    │   └── NotRecorded          an event that was accepted and never reached the log
+    ├── CodecError               bytes that are not a valid event or record
     ├── SessionNotFound          no such session in the log
     ├── DeskError                an actor used its desk wrongly
     │   └── StaleBase            a snapshot made from an outdated base
     ├── Divergence               a re-execution does not reproduce the recorded session
-    ├── SessionInterrupted       a session cannot go on now; it stands in the log, to be resumed
+    ├── SessionInterrupted       a session cannot continue now; it can be resumed from the log
     ├── ModelError               a call of a model failed
     │   ├── ModelRateLimited     the provider asks for fewer calls
     │   ├── ModelTimeout         no answer in time
     │   ├── ModelUnavailable     the provider cannot be reached, or failed
     │   ├── ModelBadReply        an answer that cannot be read
-    │   ├── ModelRefused         this request will not be answered, however often it is made
-    │   ├── ModelDenied          no request will be: key, credit, permission or model is missing
-    │   ├── ModelDown            it has failed so often in a row that it is asked no more
+    │   ├── ModelRefused         the provider rejects this request, and a retry will not help
+    │   ├── ModelDenied          every request fails: key, credit, permission or model is missing
+    │   ├── ModelDown            the model failed too often in a row, so it is no longer called
     │   └── BudgetExhausted      the experiment has used up its tokens or its money
     ├── InvalidInput             a value, name, option or file that a user gave is not valid
     │   └── TooLarge             an input has more bytes, values or levels than are read
-    ├── PluginFailed             a plug-in raised what is no Exception, a made-up cancellation say
+    ├── PluginFailed             a plug-in raised something that is not an Exception
     └── MissingExtra             an optional dependency is not installed
 
-Each message says what was wrong, with which value, and where it helps what to do.
+Each message says what was wrong, gives the value, and suggests a next step if there is one.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class DuplicateConflict(LogError):
 
 @final
 class CheckpointConflict(LogError):
-    """Raised where a consumer's checkpoint is not at the expected position; nothing was written."""
+    """Raised if a consumer's checkpoint is not at the expected position; nothing was written."""
 
     def __init__(self, consumer: str, version: str, expected: int, actual: int) -> None:
         super().__init__(
@@ -153,7 +153,7 @@ class SessionClosedError(LogError):
 
 @final
 class LogNotFound(LogError):
-    """Raised where a log is opened for reading and there is none."""
+    """Raised if a log is opened for reading and does not exist."""
 
 
 @final
@@ -167,7 +167,7 @@ class NewerLog(LogError):
 
 
 class LogUnavailable(LogError):
-    """Raised where the log cannot be read or written now; what it held is intact.
+    """Raised if the log cannot be read or written now; the records in it are intact.
 
     Nothing was written, unless it is an ``OutcomeUnknown``.
     """
@@ -182,27 +182,27 @@ class LogAway(LogUnavailable):
 
 @final
 class OutcomeUnknown(LogUnavailable):
-    """Raised where a store failed while it was committing: what was to be written may be in the log
-    now, or later, or never.
+    """Raised if a store failed during a commit. The records may be in the log now, or later, or
+    never.
 
-    To find out, read the stream once the log takes appends again. To be sure, repeat the append
-    with the ids that it had (the original records come back where they are there) or with its
-    expected version (which no longer holds where they are).
+    To find out, read the stream once the log accepts appends again. To be sure, repeat the append
+    with the same ids, or with the same expected version. If the records are in the log, the same
+    ids return them, and the expected version raises a conflict.
     """
 
 
 @final
 class LogGone(LogError):
-    """Raised where a log's file was removed, moved, replaced or cut off while it was open.
+    """Raised if a log's file was removed, moved, replaced or truncated while it was open.
 
-    It takes nothing more. What was being appended at that moment may be in the file that was taken
-    away, and was not acknowledged.
+    The log accepts no more appends. An append in progress at that moment was not acknowledged, but
+    may be in the file that was removed.
     """
 
 
 @final
 class LogClosed(LogError):
-    """Raised by the use of a log, subscription or tap after it was closed, and by that of a log in a
+    """Raised if a log, subscription or tap is used after it was closed, or if a log is used in a
     fork of the process that opened it.
     """
 
@@ -223,12 +223,12 @@ class NotRecorded(LogError):
 
 @final
 class CodecError(DuologError):
-    """Raised for bytes that are no valid event or record."""
+    """Raised for bytes that are not a valid event or record."""
 
 
 @final
 class SessionNotFound(DuologError):
-    """Raised where a session is named that the log does not hold."""
+    """Raised if the log does not hold the named session."""
 
     def __init__(self, session: str, where: str) -> None:
         super().__init__(f"there is no session {session!r} in {where}")
@@ -236,7 +236,7 @@ class SessionNotFound(DuologError):
 
 
 class DeskError(DuologError):
-    """Raised where an actor uses its desk wrongly."""
+    """Raised if an actor uses its desk wrongly."""
 
 
 @final
@@ -259,7 +259,7 @@ class StaleBase(DeskError):
 
 @final
 class Divergence(DuologError):
-    """Raised where a re-execution does something else than the log holds.
+    """Raised if a re-execution differs from the recorded session.
 
     Attributes:
         session: the session re-executed.
@@ -274,8 +274,8 @@ class Divergence(DuologError):
 
 @final
 class SessionInterrupted(DuologError):
-    """Raised where a session cannot go on for reasons that are not its own: a model that cannot be
-    reached, a budget used up. It stands in the log as it was; running it again goes on from there.
+    """Raised if a session cannot continue for an external reason, such as an unreachable model or a
+    spent budget. The log keeps the session as it was; run it again to continue from there.
 
     Attributes:
         session: the session interrupted.
@@ -292,10 +292,10 @@ class ModelError(DuologError):
 
 @final
 class ModelRateLimited(ModelError):
-    """Raised where the provider asks for fewer calls.
+    """Raised if the provider asks for fewer calls.
 
     Attributes:
-        retry_after: seconds that it asks to wait; None where it does not say.
+        retry_after: seconds that the provider asks to wait; None if it does not say.
     """
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
@@ -305,15 +305,15 @@ class ModelRateLimited(ModelError):
 
 @final
 class ModelTimeout(ModelError):
-    """Raised where no answer, or not the whole of it, came in time."""
+    """Raised if the complete answer did not arrive in time."""
 
 
 @final
 class ModelUnavailable(ModelError):
-    """Raised where the provider cannot be reached, or failed.
+    """Raised if the provider cannot be reached, or failed.
 
     Attributes:
-        retry_after: seconds that it asks to wait; None where it does not say.
+        retry_after: seconds that the provider asks to wait; None if it does not say.
     """
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
@@ -328,24 +328,24 @@ class ModelBadReply(ModelError):
 
 @final
 class ModelRefused(ModelError):
-    """Raised where this request will not be answered, however often it is made: it is too long for
+    """Raised if the provider rejects this request, and a retry will not help: it is too long for
     the model, not valid, or against the provider's rules.
     """
 
 
 @final
 class ModelDenied(ModelError):
-    """Raised where no request will be answered: a key, credit, permission or the model is missing."""
+    """Raised if every request fails because a key, credit, permission or the model is missing."""
 
 
 @final
 class ModelDown(ModelError):
-    """Raised without a call where a model has failed so often in a row that it is asked no more."""
+    """Raised without a call if a model has failed so often in a row that it is no longer called."""
 
 
 @final
 class BudgetExhausted(ModelError):
-    """Raised without a call where the experiment has used up its tokens or its money."""
+    """Raised without a call if the experiment has used up its tokens or its money."""
 
 
 class InvalidInput(DuologError):
@@ -359,8 +359,8 @@ class TooLarge(InvalidInput):
 
 @final
 class PluginFailed(DuologError):
-    """Raised where a plug-in raised what is no ``Exception``: ``SystemExit``, say, or a
-    ``CancelledError`` although nobody cancelled it.
+    """Raised if a plug-in raised something that is not an ``Exception``: ``SystemExit``, for
+    example, or a ``CancelledError`` although its task was not cancelled.
 
     Attributes:
         raised: what it raised.
@@ -377,7 +377,7 @@ class PluginFailed(DuologError):
 
 @final
 class MissingExtra(DuologError):
-    """Raised where an optional dependency is needed and not installed."""
+    """Raised if an optional dependency is needed and not installed."""
 
     def __init__(self, extra: str, what: str) -> None:
         from .installation import install_command
@@ -387,12 +387,12 @@ class MissingExtra(DuologError):
 
 
 def error_text(error: BaseException) -> str:
-    """What an error says, as a log can hold it: half a surrogate pair, say, is spelled out."""
+    """An error's text in a form that a log can store: lone surrogates, for example, are escaped."""
     return str(error).encode("utf-8", "backslashreplace").decode()
 
 
 def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The first error of a group: what a caller can act on."""
+    """The first error of a group: the one that a caller can act on."""
     error: BaseException = group
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

@@ -1,4 +1,4 @@
-"""Where Duolog is installed: how to add an extra to it, and how to call a program that came with it."""
+"""The Duolog installation: how to add an extra to it, and how to call a program that it includes."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def install_command(extra: str) -> str:
-    """The command that adds an extra to this installation, be it of a checkout or of an index.
+    """The command that adds an extra to this installation, from a checkout or a package index.
 
     Args:
-        extra: its name in ``pyproject.toml``.
+        extra: the extra's name in ``pyproject.toml``.
     """
     pip = program("pip") or f"{shlex.quote(sys.executable)} -m pip"
     if (_PACKAGE / "pyproject.toml").is_file():  # it runs out of the checkout
@@ -47,7 +47,7 @@ def program(name: str) -> str | None:
 
 
 def _source() -> str | None:
-    """The checkout that was installed; None where it came from elsewhere, or is gone."""
+    """The checkout that was installed; None if the source is something else, or is gone."""
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:
@@ -62,7 +62,7 @@ def _source() -> str | None:
 
 
 def _from_here(path: Path) -> str:
-    """A path that shells and pip take for one, short where it is below the current directory."""
+    """A path that shells and pip recognise as one; relative if below the current directory."""
     here = Path.cwd()
     if not path.is_relative_to(here):
         return str(path)

@@ -1,5 +1,5 @@
-"""Loads what somebody wrote out of a Python file or a module: ``file.py:Name``, ``module:Name``; and
-finds what installed packages offer.
+"""Loads a user's object from a Python file (``file.py:Name``) or a module (``module:Name``), and
+finds the plug-ins of installed packages.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SUFFIX: Final = ".py"
 
 
 class LoadedFrom(msgspec.Struct, frozen=True):
-    """Where something was loaded from, as a log records it, to be found again.
+    """The source of a loaded object, recorded in the log so that it can be found again.
 
     Attributes:
         name: ``file.py:Name`` without folders, or ``module:Name``.
@@ -40,7 +40,7 @@ class LoadedFrom(msgspec.Struct, frozen=True):
 
 
 class Loaded(NamedTuple):
-    """What was loaded, and where from."""
+    """A loaded object and its source."""
 
     value: object
     origin: LoadedFrom
@@ -63,7 +63,7 @@ def _entry_points(
 
 
 def _changed(place: str) -> int | None:
-    """When a directory of packages was changed; None where there is none."""
+    """When a directory of packages was last changed; None if it does not exist."""
     try:
         return os.stat(place or ".").st_mtime_ns
     except OSError:
@@ -161,7 +161,7 @@ def _imported(name: str) -> ModuleType:
 
 
 def _from_file(path: Path, source: bytes, digest: str) -> ModuleType:
-    """The module of a file, under the file's name where no other module has that.
+    """The module of a file, under the file's name unless another module has that name.
 
     A file that was loaded before, and has not changed since, is not executed again.
     """

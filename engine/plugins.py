@@ -1,16 +1,16 @@
-"""The boundary around every call of a plug-in: what may pass it, and what is the plug-in's failure.
+"""The boundary around every plug-in call: which errors pass it, and which count as failures.
 
-A plug-in (scorer, policy, task, hook, callback, consumer, importer, client, ...) may raise anything. What
-is an ``Exception`` reaches the caller as it is. Of the rest:
+A plug-in (scorer, policy, task, hook, callback, consumer, importer, client, ...) may raise anything.
+An ``Exception`` reaches the caller unchanged. Anything else is handled by its type:
 
-- ``CancelledError`` passes where the task was cancelled meanwhile. Otherwise nobody cancelled it: the
-  plug-in awaited something that was gone, and that is its failure.
-- ``KeyboardInterrupt`` passes: it is a person's, and Python raises it wherever the program is.
-- ``GeneratorExit`` passes where Python closes the coroutine that waits for the plug-in.
-- ``SystemExit`` and all others are failures: no plug-in ends the program that embeds it. A program that
-  wants to end on a signal cancels its main task (``loop.add_signal_handler``).
+- ``CancelledError`` passes if the task was cancelled during the call. Otherwise it is the plug-in's
+  failure: it awaited something that was cancelled elsewhere.
+- ``KeyboardInterrupt`` passes: it comes from the user, and Python may raise it at any point.
+- ``GeneratorExit`` passes when Python closes the coroutine that waits for the plug-in.
+- ``SystemExit`` and all others are failures: a plug-in must not end the program that embeds it. To
+  end on a signal, a program cancels its main task (``loop.add_signal_handler``).
 
-A failure that is no ``Exception`` becomes ``PluginFailed``, which is one.
+A failure that is not an ``Exception`` becomes ``PluginFailed``, which is one.
 """
 
 from __future__ import annotations
@@ -43,14 +43,15 @@ def is_cancelled() -> bool:
 
 
 def cancellation(instead: BaseException | None = None) -> asyncio.CancelledError:
-    """The cancellation of this task once more, for where it was swallowed or replaced by an error.
+    """Recreates the cancellation of this task after it was swallowed or replaced by an error.
 
-    It is the same request, by which the scope that made it recognises it: else it would leave the scope, and end
-    the task in silence. Where the error does not know of the request, as one that the tasks of a group
-    raised on their way out, it is that of a scope, if one is cancelled.
+    It carries the same message, by which the scope that cancelled recognises it. With another
+    message it would leave the scope, and end the task silently. If the error does not contain the
+    original, for example if tasks of a group raised it on their way out, the message is that of a
+    scope, provided that one is cancelled.
 
     Args:
-        instead: what was raised in its place.
+        instead: the error that was raised in its place.
     """
     earlier = instead
     seen: set[int] = set()
@@ -64,7 +65,7 @@ def cancellation(instead: BaseException | None = None) -> asyncio.CancelledError
 
 
 def failure_of(error: BaseException) -> BaseException:
-    """What a plug-in raised, where that was wrapped; else the error itself."""
+    """The error that a plug-in raised, unwrapped from ``PluginFailed``; else the error itself."""
     return error.raised if isinstance(error, PluginFailed) else error
 
 
@@ -78,14 +79,14 @@ class PluginCall:
             result = await hook(record)
 
     A cancel scope or time-out that belongs to the call goes inside, so that it is over when the
-    call is judged. Nothing is swallowed: what is raised inside leaves it, as it is or wrapped.
+    call is judged. Nothing is swallowed: every error raised inside leaves it, as it is or wrapped.
 
     Args:
-        name: who is called, for the error.
+        name: the plug-in's name, for the error.
 
     Raises:
-        CancelledError: the task was cancelled during the call, whatever the plug-in made of that.
-        PluginFailed: the plug-in raised what is no ``Exception``, and is its own.
+        CancelledError: the task was cancelled during the call, however the plug-in reacted.
+        PluginFailed: the plug-in failed with something that is not an ``Exception``.
     """
 
     __slots__ = ("_before", "_name", "_pending", "_task")
@@ -135,10 +136,10 @@ def _current_task() -> asyncio.Task[object] | None:
 
 
 def error_with_place(error: BaseException) -> str:
-    """What an error says, as a log can hold it, and where in somebody's own file it was raised.
+    """An error's text in a form that a log can store, and the place in user code that raised it.
 
-    That is the innermost place that is neither in a library nor in Duolog: ``'jam' (shop.py, line 12,
-    in decide)``. Without one it is the text alone.
+    That is the innermost place that is neither in a library nor in Duolog: ``'jam' (shop.py, line
+    12, in decide)``. Without one, the result is only the text.
     """
     for frame, line in reversed(list(walk_tb(error.__traceback__))):
         code = frame.f_code

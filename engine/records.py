@@ -95,7 +95,7 @@ class Record(msgspec.Struct, frozen=True, eq=False, gc=False):  # holds no cycle
 
     @property
     def event(self) -> Event | Unknown | Forgotten:
-        """The decoded event; ``Unknown`` or ``Forgotten`` where there is nothing to decode.
+        """The decoded event; ``Unknown`` or ``Forgotten`` if there is nothing to decode.
 
         Raises:
             CodecError: the body is damaged.

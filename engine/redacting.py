@@ -1,7 +1,7 @@
-"""Takes secrets out of events before they are recorded: the default, none, or forms of your own.
+"""Removes secrets from events before they are recorded: by default, never, or by your own patterns.
 
-Keys and tokens are replaced by their documented forms, wherever they are in an event. A text without
-any is left byte for byte. What was replaced once is not replaced again.
+Duolog recognises keys and tokens by their documented forms and replaces them anywhere in an event.
+A text without any stays the same, byte for byte. A replaced secret is not replaced again.
 """
 
 from __future__ import annotations

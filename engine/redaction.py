@@ -1,9 +1,9 @@
-"""Takes secrets out of what is kept: out of texts such as failures, and out of JSON values.
+"""Removes secrets from texts, such as error messages, and from JSON values before they are kept.
 
-First goes what is known exactly (the secrets of one call, those of the environment), then what looks
-like a secret: values under telling names, and the documented forms of keys and tokens. The forms
-follow the rules of gitleaks (https://github.com/gitleaks/gitleaks), of which those are here whose
-keys can be told apart by their form alone.
+Known secrets go first: those of one call and those of the environment. Then values that look like
+secrets go: those under names such as ``api_key``, and keys and tokens in their documented forms. The
+forms follow the rules of gitleaks (https://github.com/gitleaks/gitleaks), limited to those whose
+keys can be recognised by their form alone.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ __all__ = (
 )
 
 REMOVED: Final = "[removed]"
-"""Stands where a secret was."""
+"""Replaces a secret."""
 
-_SHORTEST = 8  # characters from which a text is taken for a secret wherever it stands
-_SHORTEST_WORD = 4  # and from which one is where it stands as a word of its own
+_SHORTEST = 8  # characters that a secret needs to be removed anywhere, also within a word
+_SHORTEST_WORD = 4  # and to be removed as a separate word
 _DEEPEST = 32  # levels of nesting that are searched; deeper values are removed as a whole
 
 _SECRET_NAMES = (
@@ -133,7 +133,7 @@ _FORMS: tuple[re.Pattern[str], ...] = tuple(
     )
 )
 
-# What a text must hold for a form to occur in it; forms that anything may look like are left out.
+# A form can occur only in a text with one of its strings; forms without such strings are left out.
 _MARKERS: tuple[tuple[tuple[str, ...], tuple[re.Pattern[str], ...]], ...] = (
     (("PRIVATE KEY",), _BEFORE_NAMES[:1]),
     (("earer ", "earer:"), _BEFORE_NAMES[1:2]),
@@ -187,7 +187,7 @@ _SIGNS = tuple(
     )
 )
 
-# The secret half of an AWS pair has no form of its own: it goes where the other half stands.
+# The secret half of an AWS pair has an unspecific form, so it is removed only next to the other half.
 _AWS = re.compile(r"\b(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{12,}")
 _AWS_SECRET = re.compile(
     r"(?<![\w+/=])(?=[^\s]{0,39}[a-z])(?=[^\s]{0,39}[A-Z])(?=[^\s]{0,39}\d)[A-Za-z0-9+/]{40}(?![\w+/=])"
@@ -253,11 +253,11 @@ def redact_forms(text: str) -> str:
 
 
 def may_hold_forms(text: str) -> bool:
-    """Whether a text may hold what ``redact_forms`` replaces; far cheaper where it does not.
+    """Whether ``redact_forms`` may replace something in a text; far cheaper if it does not.
 
     Args:
-        text: also one that is written as JSON. What stands before a token there may be a part of an
-            escape, so that only ``redact_forms`` of the texts in it says whether it is one.
+        text: a text, or JSON. In JSON the characters before a token may be part of an escape, so
+            only ``redact_forms`` on the decoded texts decides whether it is a token.
     """
     for first, search in _SIGNS:  # no generator: this runs for every record that is imported
         if first in text and search(text) is not None:
@@ -266,7 +266,7 @@ def may_hold_forms(text: str) -> bool:
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether what stands under this name is a secret: ``api_key``, ``Authorization``, ..."""
+    """Whether the value under this name is a secret: ``api_key``, ``Authorization``, ..."""
     return _SECRET_NAME.match(_CAMEL.sub("_", name)) is not None
 
 
@@ -304,7 +304,7 @@ def _secrets_of_url(url: str) -> Iterator[str]:
         parts = urlsplit(url)
         query = parse_qsl(parts.query)
         password = parts.password
-    except ValueError:  # it is no URL
+    except ValueError:  # it is not a URL
         return
     if password:
         yield unquote(password)
@@ -331,7 +331,7 @@ def _spellings(secret: str) -> Iterator[str]:
 
 
 def _without_named(text: str) -> str:
-    """The text without the values that stand under telling names."""
+    """The text without the values under secret names."""
     pieces: list[str] = []
     end = 0
     for found in _NAME.finditer(text):

@@ -1,11 +1,11 @@
 """Rounds: an incremental fold of the trace into the stretches between handoffs (paper, section 3).
 
-Two conventions. ``handoff``, the paper's definition: a human act opens a new round if and only if
-an agent act has occurred since the current round began. Messages of an agent before the first human
-act are a greeting where the session was opened without a request: they belong to round 1, which the
-first request does not end. ``human-turn``, as the published analysis
-counts: every collaborative act of the human (a message, asking or giving approval, failed ones too)
-opens a round, except the initial request, which belongs to round 1.
+There are two conventions. ``handoff`` is the paper's definition: a human act opens a new round if
+and only if an agent act has occurred since the current round began. If a session was opened without
+a request, an agent's messages before the first human act are a greeting. They belong to round 1,
+and the first request does not end that round. ``human-turn`` is how the published analysis counts:
+every collaborative act of the human (a message, asking or giving approval, failed ones too) opens a
+round, except the initial request, which belongs to round 1.
 
 The rounds partition the trace: the first begins at version 1, and every record lies in exactly one.
 """
@@ -45,18 +45,18 @@ _COLLABORATIVE = frozenset({"MessageSent", "ApprovalAsked", "ApprovalGiven"})
 
 
 class Round(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A round, open or closed: a_[i_k..j_k] with what a scorer needs to know of it.
+    """A round, open or closed: a_[i_k..j_k] with the facts that scorers need.
 
     Attributes:
         number: from 1.
         first: trace version where it begins.
         last: trace version of its last record so far.
-        last_act: trace version of its last act; None where it holds none yet.
+        last_act: trace version of its last act; None if it has none yet.
         human_acts: acts of humans in it.
         agent_acts: acts of agents in it.
         messages: acts of humans in it that are messages.
-        requested: the initial request lies in it, though nobody said it as a message.
-        snapshot: trace version of its last snapshot, by anybody; None where it holds none.
+        requested: whether the initial request belongs to it without being a message.
+        snapshot: trace version of its last snapshot, by any actor; None if it has none.
         update: trace version of its last update: an agent's snapshot, not blank, whose digest
             differs from the snapshot before.
         stage: ``initial`` up to and including the first round with an update, else ``refinement``.
@@ -93,12 +93,12 @@ class Round(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 def is_act(record: Record) -> bool:
-    """Whether a record is an act of the joint action trace: what a human or an agent did."""
+    """Whether a record is an act of a human or an agent in the joint action trace."""
     return record.kind in ACTS and record.role in ("human", "agent") and record.stream == TRACE
 
 
 def is_requested(opened: SessionOpened) -> bool:
-    """Whether a session is opened with a request, which is part of round 1 though nobody said it."""
+    """Whether a session is opened with a request; it belongs to round 1 without being a message."""
     return bool((opened.request or "").strip())
 
 
@@ -112,20 +112,20 @@ def is_blank(snapshot: SnapshotTaken) -> bool:
 
 @final
 class RoundCount:
-    """Counts rounds by handoff from acts alone: what the projector and the list of sessions share.
+    """Counts rounds by handoff from acts alone, for the projector and the list of sessions.
 
-    Messages of an agent before the first human act are a greeting where the session was opened
-    without a request: they hand over nothing, so that the first request does not end round 1.
+    If the session was opened without a request, an agent's messages before the first human act are
+    a greeting: they hand over nothing, so the first request does not end round 1.
 
     Args:
         number: of the current round.
-        acted: where its acts stand, see the property ``acted``.
+        acted: the state of its acts; see the property ``acted``.
 
     Attributes:
-        number: of the current round; 0 where the session has not begun.
+        number: of the current round; 0 if the session has not begun.
         agent_acts: acts of agents in it that hand over.
-        greeted: messages of agents so far, while the first human act is awaited and they may be a
-            greeting; None where they cannot, or no longer.
+        greeted: messages of agents that may be a greeting, counted until the first human act; None
+            if they cannot be one, or no longer.
     """
 
     __slots__ = ("agent_acts", "greeted", "number")
@@ -137,7 +137,7 @@ class RoundCount:
 
     @property
     def acted(self) -> int:
-        """Where the acts of the current round stand, as stores keep it: how many of agents hand
+        """The state of the current round's acts, as stores keep it: how many acts of agents hand
         over, or -1 - n after n messages that may be a greeting.
         """
         return self.agent_acts if self.greeted is None else -1 - self.greeted
@@ -158,7 +158,7 @@ class RoundCount:
             self.agent_acts += 1
         elif message:
             self.greeted += 1
-        else:  # it began by itself: what it said before was no greeting
+        else:  # the agent began without a request, so its earlier messages are not a greeting
             self.agent_acts = self.greeted + 1
             self.greeted = None
 
@@ -263,8 +263,9 @@ class RoundProjector:
         return over
 
     def feed_agent_action(self, version: int) -> None:
-        """Takes the next record where it is an agent's action, which opens and closes no round: as
-        ``feed`` does, and quicker, since most records of a long trace are like that.
+        """Takes the next record if it is an agent's action, which neither opens nor closes a round.
+
+        It does the same as ``feed``, but faster: most records of a long trace are such actions.
         """
         self._agent += 1
         self._count.agent_acted()
@@ -272,7 +273,7 @@ class RoundProjector:
         self._last_act = self._last = version
 
     def copy(self) -> RoundProjector:
-        """A projector that has taken the same records, and goes on by itself."""
+        """An independent projector that has taken the same records."""
         twin = RoundProjector.__new__(RoundProjector)
         twin.__dict__.update(self.__dict__)
         twin._count = RoundCount(self._count.number, self._count.acted)
@@ -280,7 +281,7 @@ class RoundProjector:
 
     @property
     def current(self) -> Round:
-        """The round that is open, or the last one where the session is closed."""
+        """The open round, or the last one if the session is closed."""
         return self._round(self._last, self._closed)
 
     @property
@@ -290,7 +291,7 @@ class RoundProjector:
 
     @property
     def snapshot(self) -> int | None:
-        """Trace version of the current round's last snapshot; None where it holds none."""
+        """Trace version of the current round's last snapshot; None if it has none."""
         return self._snapshot
 
     @property
@@ -320,7 +321,7 @@ class RoundProjector:
         )
 
     def _is_collaborative(self, record: Record) -> bool:
-        """Whether an action is one that is meant for the others, where that makes a difference."""
+        """Whether an action addresses the other participants, if the convention counts that."""
         if record.kind != "ActionTaken" or self.convention == "handoff":
             return False
         event = record.event

@@ -1,6 +1,6 @@
 """The protocol of tasks: what agents and users collaborate on, found by entry point.
 
-A task knows its instances, who can play, and how to set up a session; the engine knows none of it.
+A task defines its instances, its agents and users, and the setup of a session; the engine does not.
 A plug-in registers a ``TaskFactory`` in the entry-point group ``duolog.tasks``.
 """
 
@@ -78,11 +78,11 @@ class OutputForm(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Brief(msgspec.Struct, frozen=True, kw_only=True):
-    """What actors on models are told of a task, besides the request and the actions.
+    """The description of a task for model-backed actors, in addition to the request and the actions.
 
     Attributes:
-        description: what it is about, for everybody.
-        output: what the shared output is, and what form it has to have.
+        description: what the task is about, for all actors.
+        output: what the shared output is, and its required form.
         schema: JSON Schema of the output's content.
         media_type: of the output.
         form: how models give the output, if not as its content.
@@ -102,7 +102,7 @@ class Brief(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One cell of an experiment, and one instance in it: who works with whom on what.
+    """One cell of an experiment, and one instance in it: an agent, a user and a problem.
 
     Attributes:
         agent: kind of agent.
@@ -112,7 +112,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         model: behind the agent; None for the rules that the task ships.
         user_model: behind the simulated user; None likewise.
         judge_model: behind the judges; None for none.
-        repeat: how often the problem was played before, and once: other draws of the session's randomness.
+        repeat: number of the repetition, from 1: each draws other randomness for the session.
     """
 
     agent: str
@@ -137,11 +137,11 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class OwnPart(msgspec.Struct, frozen=True):
-    """An agent or user of somebody's own, from a file or module, that a task does not know.
+    """A custom agent or user from a file or module, which the task does not define.
 
     Attributes:
         actor: plays it.
-        origin: where it was loaded from.
+        origin: the file or module that it was loaded from.
     """
 
     actor: Actor
@@ -149,11 +149,11 @@ class OwnPart(msgspec.Struct, frozen=True):
 
 
 class AgentVariant(msgspec.Struct, frozen=True, kw_only=True):
-    """A kind of agent with settings of its own, which cells name as ``KIND:SETTING``.
+    """A kind of agent with specific settings, which cells name as ``KIND:SETTING``.
 
     Attributes:
         settings: as they are recorded; see ``agents.settings``.
-        origin: the file that they come from; None where the name says them.
+        origin: the file that they come from; None if the name itself contains them.
     """
 
     settings: Mapping[str, JSON]
@@ -161,22 +161,22 @@ class AgentVariant(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
-    """What is the same in all cells of an experiment.
+    """The settings that all cells of an experiment share.
 
     Attributes:
         timing: how long things take.
         limits: when to close a session.
         stop: makes the rule of a session (by its id) that decides on stops to enforce.
-        config: recorded in every opening besides, e.g. what ``stop`` goes by.
+        config: recorded in every opening too, e.g. the parameters of ``stop``.
         models: reaches the models that cells name.
         uses: how some models are asked, by their names.
-        rehearsal: has the task's rules answer in place of the models, see ``Rehearsal``.
+        rehearsal: lets the task's rules answer in place of the models; see ``Rehearsal``.
         person: a real person, who plays the human in place of a simulated user; the session then
             runs on a real clock.
-        task_origin: the file or module that the task was loaded from; None for one that is installed.
-        agents: agents besides those of the task, by the kind that cells name.
-        users: users besides those of the task, likewise.
-        variants: agents of the task with settings of their own, by the name that cells use.
+        task_origin: the file or module that the task was loaded from; None for an installed task.
+        agents: agents in addition to the task's, by the kind that cells name.
+        users: users in addition to the task's, likewise.
+        variants: agents of the task with specific settings, by the name that cells use.
     """
 
     timing: Timing = Timing()
@@ -207,7 +207,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         return self.models
 
     def recorded(self, cell: Cell) -> Mapping[str, JSON]:
-        """What is recorded of a cell's models and its agent's variant in ``SessionOpened.config``."""
+        """A cell's models and its agent's variant, as recorded in ``SessionOpened.config``."""
         used = {who: msgspec.to_builtins(self.use(model)) for who, model in cell.models.items()}
         variant = self.variants.get(cell.agent)
         return {
@@ -216,7 +216,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     def loaded_from(self, cell: Cell) -> Mapping[str, JSON]:
-        """What is recorded of where the task, the agent and the user of a cell were loaded from."""
+        """The sources of a cell's task, agent and user, as recorded."""
         agent, user = self.agents.get(cell.agent), self.users.get(cell.user)
         origins = {
             "task": self.task_origin,
@@ -255,7 +255,7 @@ class Task(Protocol):
         ...
 
     def instances(self, count: int, seed: int) -> list[str]:
-        """Names of the first ``count`` instances under a seed; all of them where there are fewer.
+        """Names of the first ``count`` instances under a seed; all of them if there are fewer.
 
         Raises:
             InvalidInput: there are fewer, if the task would rather refuse.
@@ -299,7 +299,7 @@ def session_seed(cell: Cell, *data: str) -> int:
 
 
 def session_clock(setting: Setting) -> Clock:
-    """The clock of a session: a real one where a real person plays, else a virtual one."""
+    """The clock of a session: a real one if a real person plays, else a virtual one."""
     return VirtualClock() if setting.person is None else RealClock()
 
 
@@ -364,7 +364,7 @@ _UNFIT = re.compile(r"[^\w.]+")
 
 
 class TaskFactory(Protocol):
-    """What a plug-in registers: makes its task, on a data set where one is given."""
+    """The factory that a plug-in registers: makes its task, on a data set if one is given."""
 
     def __call__(self, dataset: str | None = None) -> Task:
         """The task.
@@ -383,20 +383,20 @@ class FoundTask(msgspec.Struct, frozen=True):
 
 
 def find_task(name: str, dataset: str | None = None) -> Task:
-    """The task of this name, among those that installed packages offer, or out of somebody's file.
+    """The task with this name, from an installed package or from a user's file or module.
 
     Args:
         name: of the entry point; or ``file.py:Name`` or ``module:Name``.
-        dataset: path of the data that the task's instances come from; None for the task's own.
+        dataset: path of the data for the task's instances; None for the task's own.
 
     Raises:
-        InvalidInput: there is no such task, there are several, or the data set cannot be used.
+        InvalidInput: the task does not exist, the name is ambiguous, or the data set cannot be used.
     """
     return locate_task(name, dataset).task
 
 
 def locate_task(name: str, dataset: str | None = None, *, digest: str | None = None) -> FoundTask:
-    """The task of this name, and where it was loaded from; see ``find_task``.
+    """The task with this name and its source; see ``find_task``.
 
     Args:
         name: as for ``find_task``.
@@ -423,7 +423,7 @@ def locate_task(name: str, dataset: str | None = None, *, digest: str | None = N
 
 
 _PARTS = ("name", "description", "agents", "users", "automated", "instances", "session")
-"""What a task has to have."""
+"""Attributes that a task must have."""
 
 
 def _task_of(value: object, dataset: str | None, name: str) -> Task:

@@ -1,4 +1,4 @@
-"""Texts of the shared output and of messages: their lines, their words, and what is new in them."""
+"""Texts of the shared output and of messages: their lines, their words, and the new ones."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def text_of(content: JSON) -> str:
 
 
 def lines_of(content: JSON) -> list[str]:
-    """The lines of a content's text; none where it is blank."""
+    """The lines of a content's text; none if it is blank."""
     text = text_of(content)
     return text.splitlines() if text.strip() else []
 
@@ -63,10 +63,10 @@ def count_words(text: str) -> int:
 
 
 def new_lines(old: Sequence[str], new: Sequence[str]) -> str:
-    """The lines that a diff of two texts adds: what a reader has to look at.
+    """The lines that a diff of two texts adds, which a reader has to look at.
 
-    A line that was changed, moved or repeated is read as a whole; what was deleted cannot be read.
-    See ``diff.matching`` for the work that this takes, and what counts beyond its limit.
+    A line that was changed, moved or repeated is read as a whole; deleted lines are not read. See
+    ``diff.matching`` for the work that this takes, and the result beyond its limit.
     """
     return "\n".join(matching(old, new).added(new) if old else new)
 
@@ -115,7 +115,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     Returns:
         ``; did you mean 'task'?``, or the first of the known names where none is near.
     """
-    from difflib import get_close_matches  # only where something is wrong
+    from difflib import get_close_matches  # imported only on an error
 
     names = sorted(set(known))
     close = get_close_matches(name, names, n=3, cutoff=0.6)

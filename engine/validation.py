@@ -1,9 +1,8 @@
-"""What a log takes: the one check of events and their envelopes, for every store and every door.
+"""Checks events and their envelopes before a log accepts them, for every store and interface.
 
-What is appended can be read again: a known kind decodes to the event that it was written from, a
-snapshot's digests are those of its content, and nothing nests deeper than every reader can follow. Of
-a kind or schema that is not known here, the body has to be JSON of that kind, within the same
-depth and size.
+Everything appended can be read back: a known kind decodes to the event that it was written from, a
+snapshot's digests match its content, and nothing nests too deeply for a reader. For an unknown kind
+or schema, the body has to be JSON of that kind, within the same depth and size.
 """
 
 from __future__ import annotations
@@ -151,7 +150,7 @@ def check_envelope(
     seen: object,
     caller_id: object,
 ) -> float:
-    """Checks what the writer of an event says besides it; gives the time as a float.
+    """Checks the envelope that the writer of an event supplies; returns the time as a float.
 
     Raises:
         InvalidInput: a value is not of its type, or cannot be stored.
@@ -175,7 +174,7 @@ def check_envelope(
 
 
 def _seconds(time: object) -> float:
-    """A time as a float; an infinite one where it is none."""
+    """A time as a float; infinite if it is not a number."""
     try:
         return float(time) if isinstance(time, SupportsFloat) else _INFINITE
     except (ValueError, OverflowError):
@@ -212,7 +211,7 @@ def _shown(value: object) -> str:
 
 
 def _check_unknown(event: Unknown) -> None:
-    """Checks a body that nobody here can read: it is JSON, and does not say to be of a known kind."""
+    """Checks the body of an unknown event: it is JSON, and does not claim another, known kind."""
     try:
         _decode_any(event.body)
         says = _tag(event.body).kind if event.body.lstrip()[:1] == b"{" else None
@@ -223,7 +222,7 @@ def _check_unknown(event: Unknown) -> None:
 
 
 def _check_kept(event: Event, back: Event, body: bytes) -> None:
-    """Checks an event that is not equal to what is read back: lists for tuples and the like will do."""
+    """Checks an event that differs when read back; lists in place of tuples and such are fine."""
     kind = type(event).__name__
     if _holds_no_number(msgspec.to_builtins(event, str_keys=True)):
         raise CodecError(f"this {kind} holds a number that JSON cannot say (NaN or infinity)")

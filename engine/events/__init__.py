@@ -2,8 +2,8 @@
 
 Every event is a frozen struct whose JSON names its kind. Adding an optional field is compatible;
 anything more raises the event's ``schema`` number and adds an upcaster (see ``codec``).
-Trace events are what the actors did; measurement events are what scorers made of it, and live in
-streams of their own. History is never embedded: an event refers to others by trace version.
+Trace events record what the actors did. Measurement events record the results of scorers, in
+separate streams. An event never embeds history; it refers to other events by trace version.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Events of measurement: what scorers made of a trace, in streams of their own."""
+"""Measurement events: the results of scorers on a trace, in separate streams."""
 
 from __future__ import annotations
 
@@ -65,16 +65,16 @@ class UtilityScored(Event, frozen=True):
 
 
 class EffortObserved(Event, frozen=True):
-    """What somebody's page observed of their effort since it last reported, with their consent.
+    """A participant's effort as their page observed it since its last report, with their consent.
 
     Attributes:
         actor: whose effort.
-        until: trace version up to which the session had come.
+        until: the session's latest trace version at the time of the report.
         reading: seconds in which they looked at the page and did nothing else.
         typing: seconds in which they typed.
-        idle: seconds in which they were away, or did nothing for long.
-        inserted: characters that they put into the output or a message.
-        deleted: characters that they took out.
+        idle: seconds in which they were away, or did nothing for a long time.
+        inserted: characters that they added to the output or a message.
+        deleted: characters that they removed.
     """
 
     actor: str
@@ -161,7 +161,7 @@ class SimulatorFlagged(Event, frozen=True):
 
 
 class StopAdvised(Event, frozen=True):
-    """The human would stop here: τ unproductive rounds in a row. Recorded only where the stop was
+    """The human would stop here: τ unproductive rounds in a row. Recorded only if the stop was
     enforced or delivered to a product.
     """
 

@@ -26,21 +26,21 @@ else:  # msgspec decodes plain JSON under Any, and cannot build a decoder for a 
     JSON = Any
 
 Role = Literal["human", "agent", "environment", "scorer"]
-"""What an actor is in its session."""
+"""An actor's role in its session."""
 
 CloseReason = Literal[
     "finished", "abandoned", "ended", "limit", "tolerance", "stalled", "failed", "cancelled"
 ]
 """Why a session was closed.
 
-- ``finished``: somebody said to be satisfied, or done.
-- ``abandoned``: somebody gave up.
-- ``ended``: it is over, and nobody knows how.
+- ``finished``: a participant was satisfied, or done.
+- ``abandoned``: a participant gave up.
+- ``ended``: the session is over for an unknown reason.
 - ``limit``: one of the ``Limits`` was reached.
 - ``tolerance``: a judge's ratings reached the tolerance at which the human is stopped.
-- ``stalled``: everybody waited for everybody.
+- ``stalled``: all participants waited for each other.
 - ``failed``: an actor raised.
-- ``cancelled``: it was called off from outside.
+- ``cancelled``: the session was cancelled from outside.
 """
 
 
@@ -67,12 +67,12 @@ class Event(
 
 
 class Participant(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Who takes part, and by what means (so that a result says who played).
+    """A participant, with its policy and model, so that a result shows who played.
 
     Attributes:
         name: unique in the session; the ``actor`` of its records.
         role: human or agent (or environment).
-        policy: what decides for it, e.g. ``two-stage`` or ``proactive``; None for a real person.
+        policy: decides for it, e.g. ``two-stage`` or ``proactive``; None for a real person.
         model: the model behind the policy, if any.
         persona: of a simulated user.
         prompt: digest of the prompts in use, if any.
@@ -87,7 +87,7 @@ class Participant(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a forked session left its origin: session id, and the last trace version it shares."""
+    """The origin of a forked session: its id, and the last trace version that both share."""
 
     session: str
     version: int
@@ -127,6 +127,6 @@ class Unknown(msgspec.Struct, frozen=True):
 
 
 class Forgotten(msgspec.Struct, frozen=True):
-    """Stands where an erased event was."""
+    """Takes the place of an erased event."""
 
     kind: str

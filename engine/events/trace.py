@@ -1,4 +1,4 @@
-"""Events of the trace: what the actors did, and what the engine did about it."""
+"""Trace events: the acts of the actors, and the engine's responses."""
 
 from __future__ import annotations
 
@@ -163,18 +163,18 @@ class ApprovalAsked(Event, frozen=True):
 
 
 class ApprovalGiven(Event, frozen=True):
-    """An approval was given or denied, or nobody answered in time.
+    """An approval was given or denied, or it expired.
 
-    The environment decides if the source is a rule or a setting, and if it expired: such a decision is
-    no act of a human.
+    If a rule or a setting decided, or the request expired, the actor is the environment: such a
+    decision is not an act of a human.
 
     Attributes:
         asked: trace version of the ``ApprovalAsked``.
-        approved: whether leave is given.
+        approved: whether approval was given.
         comment: free text.
         source: who decided: a ``person``, a ``rule`` that looks at the request, or a ``setting`` that
             does not, such as "approve everything". None if unknown.
-        expired: nobody answered in time, so that leave is not given.
+        expired: no answer came in time, so approval was not given.
     """
 
     asked: int
@@ -232,7 +232,7 @@ class TurnYielded(Event, frozen=True):
 
 
 class Nudged(Event, frozen=True):
-    """The engine woke an actor (``to``) because everybody was waiting; not a chat message."""
+    """The engine woke an actor (``to``) because all actors were waiting; not a chat message."""
 
     to: str
     reason: str = ""

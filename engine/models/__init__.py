@@ -1,8 +1,8 @@
 """Asking models: requests and replies, clients that answer, and the layer that calls them.
 
-A *client* makes one attempt: ``LiteLLMModel``, ``ScriptedModel``, ``RecordedModel``. ``Models`` is
-what the sessions of an experiment share: limits, budget, cache. ``model_actor`` connects an actor's
-policy with it, ``ScorerCaller`` a scorer; what they give is a ``Caller``.
+A *client* makes one attempt: ``LiteLLMModel``, ``ScriptedModel``, ``RecordedModel``. The sessions
+of an experiment share one ``Models``: limits, budget, cache. ``model_actor`` connects an actor's
+policy to it, and ``ScorerCaller`` a scorer; both provide a ``Caller``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What is asked of a model and what comes back; who answers (clients), and who is asked (callers).
+"""Requests to models and their replies, and the protocols of clients and callers.
 
-A *client* reaches models: one method, request in, reply out. A *caller* is what a mind or a judge
-is given: it has the same shape, and behind it are retries, limits, budgets and the session's log.
+A *client* reaches models: one method, request in, reply out. A mind or a judge is given a *caller*:
+it has the same shape, and adds retries, limits, budgets and the session's log.
 """
 
 from __future__ import annotations
@@ -119,19 +119,19 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 @final
 class ModelReply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a model answered.
+    """A model's reply.
 
     Attributes:
-        text: what it said; empty where it only calls tools.
-        tool_calls: what it wants called, in order, arguments as it wrote them.
-        finish: why it stopped, in the provider's word: ``stop``, ``length``, ``tool_calls``,
-            ``content_filter``; None where it does not say.
+        text: the text of the reply; empty if the model only calls tools.
+        tool_calls: the tool calls in order, with their arguments as the model wrote them.
+        finish: why the model stopped, in the provider's word: ``stop``, ``length``,
+            ``tool_calls``, ``content_filter``; None if the provider does not say.
         tokens: as the provider counts them.
-        cost: US dollars; None where the price is unknown, 0 where nothing was paid.
-        latency: seconds that the call took on the wall; in a simulation a caller puts the modelled
-            time in its place.
-        model: who answered, in the provider's word, which may be more precise than the request.
-        from_cache: the response cache answered.
+        cost: US dollars; None if the price is unknown, 0 if nothing was paid.
+        latency: wall-clock seconds that the call took; in a simulation, a caller replaces them with
+            the modelled time.
+        model: the provider's name for the model, which may be more precise than the request's.
+        from_cache: whether the response cache answered.
     """
 
     text: str = ""
@@ -158,36 +158,36 @@ class ModelClient(Protocol):
 
 @runtime_checkable
 class Preparing(Protocol):
-    """What a client may have besides, where its first call has to get something ready."""
+    """An optional protocol of clients that have to get something ready before the first call."""
 
     async def prepare(self) -> None:
-        """Gets ready, once; called before each call, and no part of the call's time."""
+        """Gets ready, once; runs before each call, and does not count towards the call's time."""
         ...
 
 
 class Caller(Protocol):
-    """What a mind or a judge asks models through; it belongs to one actor in one session.
+    """Asks models for a mind or a judge; it belongs to one actor in one session.
 
-    Every attempt is in the log before the reply is given, and a recorded reply is given again
-    instead of asking twice. ``asker`` in the request need not be filled in.
+    Every attempt is in the log before the reply is returned, and a recorded reply is reused instead
+    of asking twice. ``asker`` in the request need not be filled in.
     """
 
     async def ask(self, request: ModelRequest, *, purpose: str) -> ModelReply:
-        """Asks a model, again where an attempt fails that may succeed later.
+        """Asks a model, and retries failures that may pass.
 
         Args:
             request: what to ask.
-            purpose: what for, e.g. ``act``, ``plan``, ``rate``: recorded with the call.
+            purpose: recorded with the call, e.g. ``act``, ``plan``, ``rate``.
 
         Raises:
-            ModelRefused: this request will not be answered, however often it is made: it is too
+            ModelRefused: the provider rejects this request, and a retry will not help: it is too
                 long, not valid, or against the provider's rules. A mind may ask for less.
             SessionInterrupted: the model cannot be reached, or the experiment's budget is used up.
-                Leave it alone: the session stands in the log as it was, and can be resumed.
+                Do not catch it: the log keeps the session as it was, and it can be resumed.
         """
         ...
 
 
 def request_digest(request: ModelRequest) -> str:
-    """The digest of all that is asked, whoever asks it."""
+    """The digest of a request's content, whichever actor asks it."""
     return codec.digest(msgspec.structs.replace(request, asker=None))

@@ -1,4 +1,4 @@
-"""Scorers: their protocol, and what runs them, in a session and beside a log."""
+"""Scorers: their protocol, and the code that runs them in a session or over a log."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def chosen_utility(streams: Iterable[str], wanted: str | None) -> str | None:
 
 
 def candidates(streams: Iterable[str]) -> tuple[str, ...]:
-    """The names of the scorers to choose from, in alphabetical order; none if there is no choice."""
+    """The names of the scorers to choose from, in alphabetical order; empty if fewer than two."""
     names = sorted({split_stream(stream)[0] for stream in streams})
     return tuple(names) if len(names) > 1 else ()
 

@@ -1,13 +1,13 @@
 """The driver of scorers over a log: follows it as it grows, and loses nothing.
 
-Each session is measured in the order of its records, and sessions side by side. A record that is
-quick to look at is looked at once; those that take computing are collected for a worker thread; a
-task is started only if a scorer waits for something, if something was measured, or if records have to
-be read from the log. A checkpoint says up to where everything is measured. A driver that is started
-again begins there; what it then measures once more is recorded once.
+The records of a session are scored in order, and sessions in parallel. Quick records are scored at
+once; those that take computing are collected for a worker thread. A task is started only if a scorer
+waits for something, if there are measurements to record, or if records must be read from the log. A
+checkpoint marks the position up to which everything is measured. After a restart, the driver begins
+there; measurements that it repeats are recorded once.
 
 With leases, several processes divide the sessions by shards, and each shard has its own checkpoint.
-A process that takes over a shard finds what is to be done in the list of sessions.
+A process that takes over a shard finds its outstanding work in the list of sessions.
 """
 
 from __future__ import annotations
@@ -56,22 +56,22 @@ __all__ = ("Pace", "ScorerDriver", "ScorerPool", "ScorerStatistics", "ScorersOf"
 ScorersOf: TypeAlias = Callable[[str], Awaitable[Sequence[Scorer]]]
 """Makes the scorers of a session; none if it cannot be scored."""
 
-_BACKLOG: Final = 4096  # records that wait, from which on the log is read no further
-_SESSION: Final = 256  # of those, of one session; what comes then is read from the log later
-_BATCH: Final = 512  # records taken from the log, or looked at in the thread, at once
-_QUICK: Final = 64  # records looked at on the event loop before others have their turn
+_BACKLOG: Final = 4096  # waiting records at which the driver stops reading the log
+_SESSION: Final = 256  # of those, of one session; later records are read from the log again
+_BATCH: Final = 512  # records taken from the log, or scored in the thread, at once
+_QUICK: Final = 64  # records scored on the event loop before it yields to other tasks
 _SAVE: Final = 1.0  # seconds between checkpoints
 
 
 class Pace(msgspec.Struct, frozen=True, kw_only=True):
-    """What a scorer may take.
+    """Limits on the time and memory of scoring.
 
     Attributes:
-        within: seconds over one record; a scorer that takes longer is quarantined.
-        at_once: sessions that it waits for, or that are read from the log, at a time.
-        keep: open sessions whose state is kept at hand; for others it is made anew when something
-            comes, by reading the session from the log.
-        idle: seconds for which the state of a session in which nothing happens is kept at hand.
+        within: seconds for one record; a scorer that takes longer is quarantined.
+        at_once: sessions that scorers wait for, or that are read from the log, at a time.
+        keep: open sessions whose state is kept in memory; for others it is rebuilt from the log
+            when a record arrives.
+        idle: seconds for which the state of an inactive session is kept in memory.
         retry: seconds before the first new attempt if the log, or a model that a scorer asks,
             cannot be reached.
     """
@@ -145,20 +145,20 @@ class _Part:
 
 
 class _Work:
-    """What has been looked at of one session, and what waits.
+    """The scoring state of one session: the progress so far, and the waiting records.
 
     Attributes:
         runner: runs the scorers; None until they begin, or if they have to begin again.
-        version: trace version of the last record that was looked at.
-        pending: records that wait, in order.
-        behind: position of a record that is in the log and not in ``pending``; 0 if there is none.
-        results: what was measured and is not recorded yet.
-        busy: whether a task or the thread is at work on it, or is to be.
+        version: trace version of the last scored record.
+        pending: waiting records, in order.
+        behind: position of a record in the log that is not in ``pending``; 0 if there is none.
+        results: measurements that are not recorded yet.
+        busy: whether a task or the thread works on it, or is about to.
         closed: whether the session is closed, as far as is known.
-        over: whether there is nothing to measure any more.
-        since: when a scorer that waits began to look at a record; None while none does.
-        excused: how many of its calls wait for something that does not count as its time.
-        backoff: waits between attempts, while they fail.
+        over: whether nothing is left to measure.
+        since: when a scorer that waits began with a record; None while none does.
+        excused: how many of its calls wait for something that does not count towards its time.
+        backoff: waits between attempts while they fail.
     """
 
     __slots__ = (
@@ -364,7 +364,7 @@ class ScorerDriver:
         if record.stream != TRACE:
             failed = record.kind == "ScorerFailed" and record.stream in self._streams
             if failed and record.position > self._head:
-                self._quarantined += 1  # whoever measured it, here or elsewhere, has logged it
+                self._quarantined += 1  # the process that measured it has logged it
             return
         part.latest = session
         work = self._works.get(session) or _Work(session)
@@ -394,7 +394,7 @@ class ScorerDriver:
     # --- shards -----------------------------------------------------------------------------------
 
     async def _take_parts(self, numbers: Sequence[int]) -> None:
-        """Finds what is to be done of shards; what comes from now on is seen as it comes."""
+        """Finds the outstanding work of shards; new records arrive through the follower."""
         taken: dict[int, _Part] = {}
         for number in numbers:
             name = f"score/{self._key.consumer}/{number}-of-{SHARDS}"
@@ -590,7 +590,7 @@ class ScorerDriver:
     async def _work(self, work: _Work, slot: bool) -> None:
         """Records what was measured of a session; with a slot, reads it from the log too."""
         try:
-            with PluginCall(f"the scorers of {work.session!r}"):  # lest this task end unnoticed
+            with PluginCall(f"the scorers of {work.session!r}"):  # or the task could end unnoticed
                 await self._record(work)
                 if slot:
                     await self._catch_up(work)
@@ -651,7 +651,7 @@ class ScorerDriver:
 
     async def _read_on(self, work: _Work) -> None:
         """Reads the next records that were not looked at."""
-        behind, work.behind = work.behind, 0  # what comes from here on waits in ``pending`` again
+        behind, work.behind = work.behind, 0  # new records wait in ``pending`` again
         read: list[Record] = []
         try:
             async for record in self._log.read(work.session, after_version=work.version):

@@ -1,7 +1,7 @@
-"""How a scorer is shown a record: with the round that it closes, and where that is computed.
+"""Hands records to a scorer, with the rounds that they close, and chooses where the scorer computes.
 
-In a simulation everything is computed at once: nobody waits, and one thread keeps the order. Beside
-a product, a function that computes for a second would block its event loop, so it runs in a thread.
+In a simulation everything is computed at once: no user waits, and one thread keeps the order. In a
+product, a function that computes for a second would block the event loop, so it runs in a thread.
 """
 
 from __future__ import annotations
@@ -96,10 +96,10 @@ class Observer:
         self._cost: Cost = "waits" if any(map(waits, methods)) else "computes"
 
     def cost(self, record: Record) -> Cost:
-        """What it takes to look at the next record.
+        """The cost of scoring the next record.
 
         Raises:
-            CodecError: the record is damaged. And whatever else the scorer raises.
+            CodecError: the record is damaged. Errors of the scorer are passed on.
         """
         if self._said is None:
             return self._cost
@@ -138,10 +138,10 @@ def _waits(function: Callable[..., object]) -> bool:
 
 
 def drive(looking: Awaitable[T]) -> T:
-    """What a coroutine returns that waits for nothing, without an event loop.
+    """Runs a coroutine that waits for nothing, without an event loop, and returns its result.
 
     Raises:
-        RuntimeError: it waits. And whatever else it raises.
+        RuntimeError: it waits. Its own errors are passed on.
     """
     steps = looking.__await__()
     try:
@@ -153,7 +153,7 @@ def drive(looking: Awaitable[T]) -> T:
 
 
 async def finished(found: T | Awaitable[T]) -> T:
-    """What a function gave that may be async and does not look it: waited for, if it has to be."""
+    """The result of a function that may be async without looking it; awaits it if necessary."""
     if not isinstance(found, Awaitable):
         return found
     try:

@@ -1,8 +1,8 @@
 """The protocol of scorers: they follow a session's trace and measure, in their own streams.
 
-The engine knows no metric. It hands each trace record, and each round that closes, to the scorers in
-order. It records what they measure under a deterministic identity, so redelivery records nothing
-twice. What can be recomputed from the log (rounds, effort, tolerance) needs no scorer: it is folded.
+The engine itself has no metrics. It hands each trace record, and each round that closes, to the
+scorers in order. It records their measurements under a deterministic identity, so redelivery records
+nothing twice. Rounds, effort and tolerance need no scorer: they are folded from the log.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ __all__ = (
 )
 
 Cost: TypeAlias = Literal["quick", "computes", "waits"]
-"""What it takes to look at a record: ``quick`` is less than a millisecond and waits for nothing;
+"""The cost of scoring a record: ``quick`` takes less than a millisecond and waits for nothing;
 ``computes`` may take longer and waits for nothing; ``waits`` awaits something.
 """
 
 
 class Measurement(NamedTuple):
-    """A measurement, and what it measures.
+    """A measurement and its subject.
 
     Attributes:
         event: e.g. ``UtilityScored``.
-        of: what was measured, unique per scorer in the session, e.g. ``snapshot/7``.
+        of: the subject, unique per scorer in the session, e.g. ``snapshot/7``.
     """
 
     event: Event
@@ -64,14 +64,14 @@ class SessionScorer(Protocol):
 
 @runtime_checkable
 class RoundScorer(Protocol):
-    """What a ``SessionScorer`` may have besides: it is handed each round when it closes.
+    """An optional protocol of a ``SessionScorer``: it is handed each round when it closes.
 
     The rounds of a session are computed once for all of its scorers.
     """
 
     @property
     def rounds(self) -> Rounds | None:
-        """How rounds are counted; None to be handed none."""
+        """The convention by which to count rounds; None to receive no rounds."""
         ...
 
     async def close_round(self, over: Round) -> Sequence[Measurement]:
@@ -85,25 +85,26 @@ class RoundScorer(Protocol):
 
 @runtime_checkable
 class Computing(Protocol):
-    """What a ``SessionScorer`` may have besides, to say what a record takes, one by one.
+    """An optional protocol of a ``SessionScorer``: it reports the cost of each record.
 
-    Beside a product, a ``quick`` record is looked at on the event loop, and one that ``computes`` in a
-    worker thread. In a simulation and in a replay all of it runs where it is.
+    In a product, a ``quick`` record is scored on the event loop, and one that ``computes`` in a
+    worker thread. In a simulation or a replay, everything runs on the calling thread.
     """
 
     def cost(self, record: Record, over: Round | None) -> Cost:
-        """What it takes to look at a record; called before it is handed over, maybe more than once.
+        """The cost of scoring a record; may be called more than once before the record is handed
+        over.
 
         Args:
             record: the next record of the trace.
-            over: the round that it closes, for a ``RoundScorer``.
+            over: the round that the record closes, for a ``RoundScorer``.
         """
         ...
 
 
 @runtime_checkable
 class Attended(Protocol):
-    """What a ``SessionScorer`` may have besides, if it asks a model or a service."""
+    """An optional protocol of a ``SessionScorer`` that asks a model or a service."""
 
     def attend(
         self, recorded: Sequence[Record], excused: Callable[[], AbstractContextManager[None]]

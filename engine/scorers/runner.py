@@ -1,7 +1,7 @@
 """Runs the scorers of one session: hands them the trace in order, and records what they measure.
 
-Scorers take no session time and reach the trace only through an enforced stop. One that raises is
-quarantined, with a record of it; the session goes on.
+Scorers take no session time and affect the trace only through an enforced stop. A scorer that raises
+is quarantined, with a record of the error; the session continues.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from .protocol import Attended, Cost, Measurement, Scorer, measurement_id, strea
 __all__ = ("Found", "RunningScorer", "ScorerRunner", "StopRule")
 
 STOPPER = ScorerRef(name="stop", version="1", config="")
-"""Who records an enforced stop, where the advice does not say."""
+"""The scorer under which an enforced stop is recorded, if the advice names none."""
 
 _FAILED = "failed"
 
 Outcome: TypeAlias = Sequence[Measurement] | Exception
-"""What a scorer measured at a record; or what it raised, so that it is quarantined."""
+"""A scorer's measurements at a record; or the error that it raised, and is quarantined for."""
 
 
 class StopRule(Protocol):
@@ -102,7 +102,7 @@ class RunningScorer:
             self.observer = Observer(_Broken(error))
 
     def cost(self, record: Record) -> Cost:
-        """What it takes to look at the next record."""
+        """The cost of scoring the next record."""
         if self.observer is None:
             return "quick"
         try:
@@ -120,7 +120,7 @@ class RunningScorer:
         return self.failed
 
     def look(self, record: Record) -> Outcome:
-        """What it makes of a record over which it waits for nothing."""
+        """The scorer's outcome for a record that it scores without waiting."""
         observer = self.observer
         if observer is None or self.failed_at(record) is not None:
             return ()
@@ -141,7 +141,7 @@ class RunningScorer:
 
 
 class Found(NamedTuple):
-    """What a scorer made of a record."""
+    """A scorer's outcome for a record."""
 
     scorer: RunningScorer
     outcome: Outcome
@@ -323,7 +323,7 @@ class ScorerRunner:
         return any(running.observer is not None for running in self._running)
 
     def cost(self, record: Record) -> Cost:
-        """What it takes to look at the next record, for all scorers together."""
+        """The cost of scoring the next record, for all scorers together."""
         found: Cost = "quick"
         for running in self._running:
             cost = running.cost(record)
@@ -341,12 +341,12 @@ class ScorerRunner:
             yield running
 
     def look(self, record: Record) -> list[Found]:
-        """What the scorers make of a record over which none waits; for ``keep`` to record."""
+        """The scorers' outcomes for a record on which none waits; ``keep`` records them."""
         found = [Found(running, running.look(record)) for running in self.due(record)]
         return [one for one in found if one.outcome != ()]
 
     async def keep(self, record: Record, found: Sequence[Found]) -> None:
-        """Records what scorers made of a record. Raises as ``measure``."""
+        """Records the scorers' outcomes for a record. Raises as ``measure``."""
         for running, outcome in found:
             await self._keep(running, record, outcome)
 
@@ -362,7 +362,7 @@ class ScorerRunner:
         try:
             return await self._record(running, record, outcome)
         except (CodecError, DuplicateConflict, InvalidInput, PluginFailed) as error:
-            # The last is the redaction hook's: what it refuses once, it refuses again.
+            # The last is the redaction hook's: a retry would be refused again.
             running.refused = True
             return await self._quarantine(running, record, running.quarantine(error))
 
@@ -396,7 +396,7 @@ class ScorerRunner:
                 break
             except (DuplicateConflict, VersionConflict) as error:
                 before = fresh
-                # Another process measures this session too; what was recorded first stands.
+                # Another process measures this session too; the measurement recorded first counts.
                 self._know([r async for r in self._log.read(self._session, stream=running.stream)])
                 known, fresh = self._sort(running, record, measurements)
                 said = not running.said.isdisjoint(draft.id for draft in before)

@@ -26,21 +26,22 @@ def shard_of(session: str) -> int:
 
 @final
 class ShardKeeper:
-    """Holds this process's share of the shards, by leases: all of them where it is alone.
+    """Holds this process's share of the shards, by leases: all of them if it is the only process.
 
-    Whoever joins is given some, and what one held that died is divided once its leases have run out.
+    A process that joins is given some. If a process dies, its shards are divided once its leases
+    have expired.
 
     Args:
         holder: of this process's leases.
-        work: what is done on the shards; only those who do the same divide them.
-        on_taken: called with shards that are this process's from now on.
+        work: the work done on the shards; only processes with the same work divide them.
+        on_taken: called with shards that this process holds from now on.
         on_left: called with a shard before it is given back.
-        on_lost: called with a shard that another process has.
+        on_lost: called with a shard that another process has taken.
 
     Attributes:
         holder: as given.
-        mine: the shards that are held here.
-        processes: how many processes were at work when this one looked last, itself included.
+        mine: the shards that this process holds.
+        processes: how many processes were at work at the last look, including this one.
     """
 
     def __init__(
@@ -93,7 +94,7 @@ class ShardKeeper:
         await self._take([shard for shard in free if shard not in self.mine], fair)
 
     async def _take(self, free: Sequence[int], fair: int) -> None:
-        """Takes of the free shards what is missing to what is fair; all in one go."""
+        """Takes free shards in one go, until this process has its fair share."""
         taken: list[int] = []
         try:
             for shard in free:
@@ -104,7 +105,7 @@ class ShardKeeper:
                     taken.append(shard)
             if taken:
                 await self._on_taken(taken)
-        except LogError:  # what is to be done of them is not known: they are taken again
+        except LogError:  # their outstanding work is unknown: they are taken again
             for shard in taken:
                 self._lose(shard)
             await self.holder.release(*map(self._lease, taken))

@@ -60,8 +60,8 @@ class Policy(Protocol):
 
 
 Part: TypeAlias = Callable[[], Policy] | Actor
-"""How an agent or user of one's own is given: the class of a policy, or what else makes one anew for
-each session; or an actor, which is an async function of a desk.
+"""Your own agent or user: the class of a policy, or another callable that makes a policy for each
+session; or an actor, which is an async function of a desk.
 """
 
 
@@ -104,14 +104,14 @@ def playing_new(make: Callable[[], Policy]) -> Actor:
 
 
 def actor_of(part: Part, name: str) -> Actor:
-    """The actor that plays a part of one's own.
+    """The actor that plays your own agent or user.
 
     Args:
         part: the class of a policy, or an actor.
-        name: of it, for messages.
+        name: of the part, for messages.
 
     Raises:
-        InvalidInput: it is neither. What the class itself raises is passed on.
+        InvalidInput: the part is neither. Errors of the class itself are passed on.
     """
     if inspect.iscoroutinefunction(part):
         return part
@@ -164,14 +164,14 @@ async def play(desk: Desk, policy: Policy) -> None:
 async def carry_out(
     desk: Desk, decision: Decision, *, base: int | msgspec.UnsetType | None = msgspec.UNSET
 ) -> bool:
-    """Emits a decision; False where the actor is done (``Finish``). Where a snapshot was refused it
-    is not: it decided to finish in the belief that the snapshot stands.
+    """Emits a decision; False if the actor is done (``Finish``). If a snapshot was refused, the
+    actor is not done: it decided to finish on the assumption that the snapshot is accepted.
 
     Args:
         desk: the actor's.
-        decision: what it has decided.
-        base: version of the snapshot that was known then, if that is not now; a snapshot that is
-            submitted was made from this one.
+        decision: the decision to emit.
+        base: version of the latest snapshot that the actor knew when it decided, if it has seen
+            another since. A submitted snapshot counts as made from this one.
     """
     verbs = [verb for verb in decision.verbs if not isinstance(verb, Wait | Finish)]
     records = await desk.emit(*verbs, base=base) if verbs else []
@@ -223,10 +223,10 @@ def _dropped(before: Decision, now: Decision, spent: float, seconds: float) -> D
 
 
 def _checked(decided: object, name: str) -> Decision:
-    """What a policy gave, which has to be a decision of verbs.
+    """Checks that a policy returned a decision of verbs, and returns it.
 
     Raises:
-        DeskError: it is something else.
+        DeskError: the policy returned something else.
     """
     if not isinstance(decided, Decision):
         raise DeskError(f"{name!r} decided {decided!r}, and has to give a Decision")
@@ -239,7 +239,7 @@ def _checked(decided: object, name: str) -> Decision:
 
 
 async def _wait(desk: Desk, decision: Decision) -> bool:
-    """Waits where the decision says so; True if the wait ran out without news."""
+    """Waits if the decision says so; True if the wait ended without news."""
     wait = next((verb for verb in decision.verbs if isinstance(verb, Wait)), None)
     if wait is None and (decision.verbs or decision.seconds is not None):
         return False

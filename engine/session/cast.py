@@ -1,8 +1,8 @@
-"""The actors of one session at their desks: their tasks, their ends, and who takes over from whom.
+"""The actors of one session at their desks: their tasks, their ends, and their successors.
 
-In a fork that executes its origin's trace again, the origin's players begin. At the cut, those who
-do not play on are replaced: whoever takes over begins there, from the view that it has. All others
-go on with the state that they have; their randomness is drawn from the fork's seed from then on.
+In a fork that executes its origin's trace again, the origin's players begin. At the cut, players
+that are not in the fork are replaced: each successor begins there, from its view. All others keep
+their state; from then on, their randomness is drawn from the fork's seed.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ class _Part:
 
 @final
 class ActorTasks:
-    """Who plays a session, and their tasks.
+    """The players of a session, and their tasks.
 
     Args:
-        phases: who plays, one after the other; the last one plays to the end.
+        phases: the players, phase after phase; those of the last phase play to the end.
         actions: the task actions, by name.
-        sequencer: where everything goes.
+        sequencer: records everything.
         turns: the session's clock; a virtual one if there is more than one phase.
-        settle: waits until the scorers have measured all there is.
-        hold: seconds of wall time after which an actor held the turn for too long.
-        recorded: the trace from its opening on, as far as the last of the earlier phases at least.
+        settle: waits until the scorers have measured everything so far.
+        hold: seconds of wall time that an actor may hold the turn.
+        recorded: the trace from its opening, at least to the end of the last earlier phase.
     """
 
     def __init__(
@@ -91,12 +91,12 @@ class ActorTasks:
 
     @property
     def cut(self) -> int | None:
-        """The trace version after which others take over next; None where nobody will."""
+        """The trace version after which other players take over next; None if none will."""
         return self._phases[self._phase].until
 
     def plays_until(self, actor: str) -> int | None:
-        """The trace version after which somebody else plays the part of an actor; None for never,
-        and for those who are no participants.
+        """The trace version after which another player takes an actor's part; None for never, and
+        for actors that are not participants.
         """
         part = self._parts.get(actor)
         if part is not None:
@@ -168,13 +168,13 @@ class ActorTasks:
             tasks.start_soon(self._act, name)
 
     def adopt(self, records: Sequence[Record]) -> None:
-        """Delivers a recorded trace to all desks, to go on from there (real clock)."""
+        """Delivers a recorded trace to all desks, so that they continue from it (real clock)."""
         for part in self._parts.values():
             for record in records:
                 part.receiver.deliver(record)
 
     async def _act(self, name: str) -> None:
-        """The task of whoever plays a part, one after the other."""
+        """The task of one part, for all of its players in order."""
         while True:
             part = self._parts[name]
             part.desk.attach()
@@ -182,13 +182,13 @@ class ActorTasks:
                 await self.live(name, part.desk.role, partial(part.player.actor, part.desk))
             if self._parts.get(name) is part:
                 return
-            await self._settle()  # before the turn goes on, as after every append
+            await self._settle()  # before the turn passes on, as after every append
             if name not in self._parts:
                 self._leave(name)
                 return
 
     async def live(self, name: str, role: Role, work: Callable[[], Awaitable[None]]) -> None:
-        """Lets somebody work who takes turns; what it raises closes the session as failed."""
+        """Runs the work of an actor that takes turns; an error closes the session as failed."""
         part = self._parts.get(name)
         error: BaseException | None = None
         try:
@@ -206,7 +206,7 @@ class ActorTasks:
             if error is not None:
                 await self._fail(name, role, error)
         finally:
-            if self._parts.get(name) is part:  # else somebody takes over
+            if self._parts.get(name) is part:  # else another player takes over
                 self._leave(name)
 
     def _leave(self, name: str) -> None:
@@ -221,7 +221,7 @@ class ActorTasks:
         await self._sequencer.close("failed", name, role, detail, first=[failed])
 
     def end_turn(self, name: str) -> None:
-        """Ends the work of somebody who holds the turn for too long."""
+        """Ends the work of an actor that holds the turn for too long."""
         scope = self._scopes.get(name)
         if scope is not None:
             self._late.add(name)

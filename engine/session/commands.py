@@ -1,9 +1,9 @@
 """Commands, and the one handler that turns them into drafts for a trace.
 
-A command is what somebody wants recorded, by whatever door it comes: the desk of an actor, the
-recorder of a product, HTTP, or an importer. The handler knows the rules: what a snapshot was made
-from and when it is refused, which round a rating is about, what an event answers, what a close
-cancels. It decides by the state of the trace, and never waits or writes.
+A command asks to record something. It comes from an actor's desk, a product's recorder, HTTP, or an
+importer. The handler knows the rules: the base of a snapshot and when it is refused, the round of a
+rating, the event that another one answers, the actions that a close cancels. It decides by the state
+of the trace, and never waits or writes.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class RecordEvent(msgspec.Struct, frozen=True, gc=False):
 
 @final
 class TakeAction(msgspec.Struct, frozen=True, gc=False):
-    """Take an action; with its outcome, where that is known already."""
+    """Take an action; with its outcome, if that is known already."""
 
     event: ActionTaken
     outcome: ActionResolved | None = None
@@ -128,7 +128,7 @@ class GiveFeedback(msgspec.Struct, frozen=True, gc=False):
 
 @final
 class CloseSession(msgspec.Struct, frozen=True, gc=False):
-    """End the session; what is in flight is cancelled. Nothing where it has ended already."""
+    """End the session, and cancel actions in flight. Does nothing if it has ended already."""
 
     event: SessionClosed
 
@@ -167,15 +167,15 @@ def edit_files(
 
 
 def command_of(event: Event | Unknown) -> Command:
-    """The command that records a given event, and fills in what the event leaves open: the base of
-    a snapshot, the round of a rating.
+    """The command that records an event, and fills in the base of a snapshot or the round of a
+    rating if the event omits it.
     """
     command = _COMMANDS.get(type(event))
     return RecordEvent(event) if command is None else command(event)
 
 
 def is_plain(event: Event | Unknown, state: TraceState) -> bool:
-    """Whether the command that records an event gives just its draft, as the trace stands."""
+    """Whether the command that records an event gives only its draft, in this state of the trace."""
     return state.closed is None and type(event) not in _COMMANDS
 
 
@@ -191,12 +191,12 @@ _COMMANDS: Mapping[type[object], Callable[..., Command]] = {
     FeedbackGiven: GiveFeedback,
     SessionClosed: CloseSession,
 }
-"""By event: the command that records it, where that is another than ``RecordEvent``."""
+"""By event: the command that records it, if not ``RecordEvent``."""
 
 
 def about(command: Command, version: int) -> Command:
-    """The command with the event that it refers to: what is resolved, answered, rated, or what a
-    snapshot was made from.
+    """The command with a reference to an event: the one that it resolves, answers or rates, or the
+    base of a snapshot.
     """
     replace = msgspec.structs.replace
     match command:
@@ -246,13 +246,13 @@ def repeated(command: Command, held: object) -> Event | Unknown:
 
 @final
 class Sender(msgspec.Struct, frozen=True, gc=False):
-    """Who sends a command, and what the envelope of its events says besides.
+    """The sender of a command, and the envelope of its events.
 
     Attributes:
-        actor: who.
+        actor: the sender's name.
         role: the actor's role.
-        time: seconds, as the session's clock has it.
-        id: the caller's id. Further events of the command have it with ``/1``, ``/2`` behind.
+        time: seconds on the session's clock.
+        id: the caller's id. Further events of the command append ``/1``, ``/2`` to it.
         seen: trace version that the actor's view had reached.
     """
 
@@ -265,12 +265,12 @@ class Sender(msgspec.Struct, frozen=True, gc=False):
 
 @final
 class CommandResult(msgspec.Struct, frozen=True, gc=False):
-    """What a command becomes.
+    """The result of a command.
 
     Attributes:
-        drafts: its events in order; none where there is nothing to record.
-        error: why it was refused, where that is recorded as a failed action.
-        main: which of the drafts is the event that the command is named after.
+        drafts: its events in order; none if there is nothing to record.
+        error: why it was refused, if that is recorded as a failed action.
+        main: index of the draft with the event that the command is named after.
     """
 
     drafts: Sequence[Draft]
@@ -279,11 +279,11 @@ class CommandResult(msgspec.Struct, frozen=True, gc=False):
 
 
 def handle(command: Command, state: TraceState, sender: Sender) -> CommandResult:
-    """Turns a command into drafts, as the trace stands.
+    """Turns a command into drafts, in the current state of the trace.
 
     Raises:
-        SessionClosedError: the session is closed, and it is neither feedback nor a close.
-        InvalidInput: it refers to what is not there, or a rating is not 1 to 5.
+        SessionClosedError: the session is closed, and the command is neither feedback nor a close.
+        InvalidInput: the command refers to a missing event, or a rating is not 1 to 5.
     """
     if state.closed is not None and not isinstance(command, GiveFeedback):
         if isinstance(command, CloseSession):
@@ -293,9 +293,10 @@ def handle(command: Command, state: TraceState, sender: Sender) -> CommandResult
 
 
 def handle_all(commands: Sequence[Command], state: TraceState, sender: Sender) -> Sequence[Draft]:
-    """Turns commands that are sent together into drafts, each as the trace stands after those
-    before it. Those after one that is refused are dropped: they were decided in the belief that it
-    takes effect.
+    """Turns commands that are sent together into drafts, each in the state after those before it.
+
+    Commands after a refused one are dropped: the actor decided them on the assumption that it takes
+    effect.
 
     Raises:
         SessionClosedError, InvalidInput: as ``handle``.
@@ -465,12 +466,12 @@ def _draft(sender: Sender, event: Event | Unknown, cause: int | None = None) -> 
 
 
 def _outcome(sender: Sender, event: ActionResolved, number: int, *, by: str) -> Draft:
-    """An outcome: the environment's, whoever reports it.
+    """An outcome. Its role is the environment, whichever actor reports it.
 
     Args:
         sender: of the command.
         event: the outcome.
-        number: which event of the command it is beside its main one; 0 if it is that one.
+        number: its number among the command's further events; 0 if it is the main event.
         by: the engine or the environment.
     """
     ident = sender.id

@@ -1,4 +1,4 @@
-"""What an actor can decide to do: verbs, and decisions made of them."""
+"""Verbs, and the decisions that actors make of them."""
 
 from __future__ import annotations
 
@@ -90,10 +90,10 @@ class Note(msgspec.Struct, frozen=True):
 
 
 class ChangeProfile(msgspec.Struct, frozen=True):
-    """Hold other goals, or know more, from now on: one's private part, in full, and why it changed.
+    """Change the actor's own private part, such as goals or knowledge: in full, and with a reason.
 
-    It takes no time, and nobody else sees it. Decided together with a message, it comes before the
-    message, so that it lies in the round that brought it about.
+    It takes no time, and the other actors do not see it. If decided together with a message, it
+    comes before the message, so that it belongs to the round that caused it.
     """
 
     profile: JSON
@@ -136,13 +136,13 @@ Verb = Say | Act | Submit | Ask | Approve | Note | ChangeProfile | Rate | Wait |
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """What an actor does next: verbs that are emitted together once its working time has passed.
+    """An actor's next acts: verbs that are emitted together once its working time has passed.
 
     Attributes:
-        verbs: in order. None of them: wait for news.
-        seconds: working time; None where the session's ``Timing`` should model it.
-        drops: it takes the place of a pending decision that is given up, and not of another version
-            of it. What is given up for nothing of its kind counts as dropped in any case.
+        verbs: in order. Without any (and without ``seconds``), the actor waits for news.
+        seconds: working time; None if the session's ``Timing`` should model it.
+        drops: whether this decision abandons the pending one instead of revising it. Pending verbs
+            without a counterpart of their kind here count as dropped in any case.
     """
 
     verbs: tuple[Verb, ...] = ()

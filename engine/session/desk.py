@@ -71,15 +71,15 @@ _Simple: TypeAlias = Say | Act | Ask | Approve | Note | ChangeProfile | Rate | W
 
 @final
 class Desk:
-    """Where one actor of a session works.
+    """The workplace of one actor in a session.
 
     Attributes:
-        participant: who works here.
-        name: its name.
-        role: its role.
-        view: what the actor can see; it changes only in ``look``.
-        inbox: takes the records for it.
-        models: where its calls of models are recorded.
+        participant: the actor as a participant.
+        name: the actor's name.
+        role: the actor's role.
+        view: the records that the actor can see; it changes only in ``look``.
+        inbox: receives the records for the actor.
+        models: records the actor's model calls.
         timing: the session's model of working time.
     """
 
@@ -148,7 +148,7 @@ class Desk:
             await self._turns.park(self.name, until=until, news=False)
 
     async def result(self, action: Record) -> ActionResolved:
-        """Waits for the outcome of an action of one's own."""
+        """Waits for the outcome of one of the actor's own actions."""
         self.look()
         while True:
             seen = self.view.actions.get(action.version)
@@ -166,7 +166,7 @@ class Desk:
         return (await self.emit(Say(text, tuple(to))))[0]
 
     async def act(self, name: str, arguments: Mapping[str, JSON] | None = None) -> Record:
-        """Takes a task action; goes on at once, the outcome is news later."""
+        """Takes a task action, and returns at once; the outcome arrives later as news."""
         return (await self.emit(Act(name, arguments or {})))[0]
 
     async def submit(
@@ -245,8 +245,8 @@ class Desk:
         await self._sequencer.close("cancelled", self.name, self.role, detail)
 
     def interrupt(self, why: str | Divergence) -> NoReturn:
-        """Leaves the session as the log has it, to be resumed: it cannot go on now, for reasons
-        that are not its own.
+        """Leaves the session as the log has it, to be resumed: an external reason prevents it from
+        continuing now.
 
         Raises:
             SessionInterrupted: always; so does ``run_session``.

@@ -1,9 +1,9 @@
-"""Forks: a session that takes over the beginning of another, and goes on from there.
+"""Forks: a session that takes over the beginning of another, and continues from there.
 
-What a fork takes over is copied: same events, actors, times and versions, under a new opening that
-names the origin; and what was measured of it. Then the origin's players execute it again against
-the record, as on resuming, so that those who play on have their own state at the cut. With the same
-players and seed, what follows is what followed in the origin, byte for byte.
+A fork copies the beginning, with the same events, actors, times and versions, under a new opening
+that names the origin. It copies the measurements too. Then the origin's players execute the
+beginning again against the record, as on resuming, so that players who continue have their own
+state at the cut. With the same players and seed, the fork continues like the origin, byte for byte.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def fork(
     past: Session | None = None,
     from_view: bool = False,
 ) -> Session:
-    """Makes a session that goes on from some version of another session's trace.
+    """Makes a session that continues from some version of another session's trace.
 
     For example, the same session from its second round on, with another seed::
 
@@ -109,19 +109,19 @@ def fork(
         forked = duolog.fork(other, records, end_before_round(trace, 2))
         result = await duolog.run_session(log, forked)
 
-    Participants that are the same as in the origin play on, with the state and the pending
-    decision that they had at the cut. Others take over there, from the view that they have of it.
-    Another seed holds from the cut on.
+    Participants that are the same as in the origin continue, with the state and the pending
+    decision that they had at the cut. Others take over there, from their view of the trace. Another
+    seed applies from the cut.
 
     Args:
-        session: how it is to go on: players, seed, limits, scorers. Its id is replaced.
-        origin: the origin's records, in order: its trace, whole, and its measurements. What is
-            missing of the measurements is measured again.
-        version: the last trace version that is inherited, 2 at least.
-        past: the origin as it was run, or its fork as ``fork`` made it; needed where other players
-            take over. By default it is ``session`` itself, if the two differ in the seed alone.
-        from_view: let everybody begin at the cut, from the view; so does a fork whose ``past`` is
-            not known, and one of a session on a real clock.
+        session: the continuation: players, seed, limits, scorers. Its id is replaced.
+        origin: the origin's records, in order: its whole trace, and its measurements. Missing
+            measurements are made again.
+        version: the last trace version that is inherited, at least 2.
+        past: the origin as it was run, or its fork as ``fork`` made it; needed if other players
+            take over. The default is ``session`` itself, if the two differ only in the seed.
+        from_view: all players begin at the cut, from the view. This also applies if ``past`` is
+            unknown, or the session runs on a real clock.
 
     Returns:
         The fork, to be run with ``run_session``.
@@ -198,7 +198,7 @@ def _is_cancelled_outcome(record: Record) -> bool:
 def _same_but_for_seed(session: Session, first: SessionOpened) -> Session | None:
     """The origin as it was run, if that is the session but for its seed."""
     if first.forked_from is not None:
-        return None  # nobody knows who played before
+        return None  # its earlier players are unknown
     opened = msgspec.structs.replace(
         session.opened, seed=first.seed, engine=first.engine, package=first.package
     )
@@ -208,12 +208,12 @@ def _same_but_for_seed(session: Session, first: SessionOpened) -> Session | None
 
 
 def _phases(past: Session, version: int) -> tuple[Phase, ...]:
-    """Who played the origin up to the cut, one after the other."""
+    """The origin's players up to the cut, phase after phase."""
     before = past.inherited
     phases: list[Phase] = []
     if before is not None:
         if not before.phases:
-            return ()  # its own players began at a cut, so that nobody can execute what was before
+            return ()  # its players began at a cut, so the trace before that cannot be executed again
         phases += [p for p in before.phases if p.until is not None and p.until < version]
         if before.version >= version:
             last = before.phases[len(phases)]
@@ -240,8 +240,8 @@ def _draft(record: Record, ident: str | None = None) -> Draft:
 def _measured(
     origin: Sequence[Record], scorers: Sequence[Scorer], version: int
 ) -> Mapping[str, tuple[Draft, ...]]:
-    """What was measured by these scorers of the trace up to a version. An enforced stop is none of
-    it: whether the fork is stopped is for its own run.
+    """The measurements of these scorers up to a trace version. Enforced stops are left out: the
+    fork's own run decides whether to stop.
     """
     refs = {stream_of(scorer.ref): scorer.ref for scorer in scorers}
     found: dict[str, list[Record]] = {}

@@ -1,4 +1,4 @@
-"""What a fork takes over from the session that it leaves, and who played in that."""
+"""The part of its origin that a fork inherits, and the origin's players."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ("Inheritance", "Phase")
 
 @final
 class Phase(msgspec.Struct, frozen=True, kw_only=True):
-    """Who plays a stretch of a session's trace, and how.
+    """A stretch of a session's trace, with its players and settings.
 
     Attributes:
-        opened: the opening that these players see. Its seed decides their randomness.
-        players: who plays.
+        opened: the opening that these players see. Its seed determines their randomness.
+        players: the players of this stretch.
         timing: how long things take.
         until: the trace version after which others take over; None for the end.
         request: the initial request, which the first human sends at the opening.

@@ -1,7 +1,8 @@
-"""Patience: after how many unproductive rounds in a row a person gives up, by their own ratings.
+"""Patience: the number of unproductive rounds in a row after which a human gives up.
 
-It is a setting of the run, not a mood of a simulated user, so that the same users can be run with it
-and without. What a judge rates is another matter: the tolerance, which ``--stop-at`` enforces.
+The human's own ratings count. A judge's ratings belong to the tolerance, which ``--stop-at``
+enforces. Patience is a setting of the run, not a trait of a simulated user, so that the same users
+can be run with it and without.
 """
 
 from __future__ import annotations
@@ -40,15 +41,15 @@ class Patience:
             self._rate(self._ratings, record.actor, record.event)
 
     def leaver(self, drafts: Sequence[Draft], state: TraceState) -> tuple[int, str] | None:
-        """Who gives up instead of acting.
+        """The human that gives up instead of acting.
 
         Args:
-            drafts: what an actor is about to do.
-            state: the trace before that.
+            drafts: an actor's next events.
+            state: the trace before them.
 
         Returns:
-            How many of the drafts are still recorded, which are those before the act, and the
-            person; None where nobody gives up.
+            How many of the drafts are still recorded (those before the act), and the human's name;
+            None if no human gives up.
         """
         if self._limit is None:
             return None
@@ -67,7 +68,7 @@ class Patience:
 
     @property
     def detail(self) -> str:
-        """What is recorded of a close."""
+        """The detail recorded with a close."""
         return f"patience: {quantity(self._limit or 0, 'unproductive round')}"
 
     @staticmethod

@@ -80,8 +80,8 @@ class Performer:
             self._taken.pop(event.action, None)
 
     def restore(self, records: Sequence[Record]) -> None:
-        """Takes over a trace to go on from: outcomes are recalled in the order of the actions, and
-        what was in flight is performed again or fails as interrupted.
+        """Takes over a trace to continue from: outcomes are recalled in the order of the actions,
+        and actions in flight are performed again or fail as interrupted.
         """
         if records:
             self._last_recorded = max(self._last_recorded, records[-1].version)
@@ -119,7 +119,7 @@ class Performer:
         if held is not None and isinstance(held.event, ActionResolved):
             resolved, due = held.event, held.time
             if resolved.outcome == "cancelled":
-                due += _LATER  # it was due after the close; nobody knows any more when
+                due += _LATER  # it was due after the close, at an unknown time
             elif action.name in self._environment.actions:
                 self._recall(action, resolved)
         else:
@@ -134,7 +134,7 @@ class Performer:
             seconds = self._seconds if outcome.seconds is None else outcome.seconds
             due = self._turns.now() + max(0.0, seconds)
             if outcome is _INTERRUPTED or due < self._end_of_record:
-                due = self._end_of_record + _LATER  # what is recorded comes first
+                due = self._end_of_record + _LATER  # recorded events come first
         heapq.heappush(self._due, (due, action.version, resolved))
 
     def _recall(self, action: Action, resolved: ActionResolved) -> None:

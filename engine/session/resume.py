@@ -1,5 +1,5 @@
-"""What the log has to hold of a session before it is run on: the right opening, and of a fork the
-part that it takes over.
+"""Checks the log before a session continues: the opening has to match, and a fork needs the part
+that it inherits.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from its log when it is executed again: a new decision, a new event, a new setti
 
 
 def check_opening(session: str, first: Record, opened: SessionOpened) -> SessionOpened:
-    """Compares who is to play, with what and how, with what the first record says of that.
+    """Compares a session's opening with the one that the log holds.
 
     Returns:
-        The recorded opening. The package that recorded it may have been another one.
+        The recorded opening. Another version of the package may have recorded it.
 
     Raises:
-        Divergence: something differs, or an engine of another number played the session.
+        Divergence: the openings differ, or an engine with another number played the session.
     """
     held = first.event
     if not isinstance(held, SessionOpened):

@@ -1,7 +1,8 @@
 """Runs one session: its actors, its environment and its scorers, in one task group, to its end.
 
-A session that the log holds already goes on where it was: under a virtual clock by deterministic
-re-execution against the recorded prefix, with people or products from its view.
+A session that the log already holds continues where it was. Under a virtual clock, it is executed
+again deterministically against the recorded prefix. With people or products, it continues from its
+view.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ class SessionResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def run_session(log: EventLog, session: Session, *, fresh: bool = False) -> SessionResult:
-    """Runs a session to its end, from where the log has it.
+    """Runs a session to its end, starting from the state in the log.
 
     For example::
 
@@ -137,16 +138,16 @@ async def run_session(log: EventLog, session: Session, *, fresh: bool = False) -
         print(result.reason, result.rounds)
 
     Args:
-        log: where it is recorded; it has to be open.
+        log: records the session; it has to be open.
         session: the session.
-        fresh: the log is known to hold nothing of it, so that it need not be looked for.
+        fresh: the log is known to hold none of its records, so that it need not be searched.
 
     Returns:
         How the session ended; ``result.reason`` says why.
 
     Raises:
-        Divergence: the log holds another session under this id, or re-executing it does something
-            else than what it holds.
+        Divergence: the log holds another session under this id, or the re-execution differs from
+            the log.
         LogError: the log failed.
         InvalidInput: the session contradicts itself.
     """
@@ -323,8 +324,8 @@ class _Run:
             await self._mark_measured()
 
     async def _measure(self) -> None:
-        """The scorers' task. Where one of them cannot go on, the run ends before its actors leave,
-        lest the session be closed for want of them.
+        """The scorers' task. If a scorer cannot continue, the run ends before its actors leave, so
+        that the session is not closed because they left.
         """
         try:
             await self._measuring.run()

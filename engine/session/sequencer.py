@@ -1,7 +1,8 @@
-"""The one door through which everything in a session reaches its log, in one order.
+"""The sequencer: everything in a session reaches its log through it, in one order.
 
-It appends drafts at the version it knows, keeps the state of the trace, by which the next command
-is handled, and hands the records to the desks. Re-executing a recorded session, it checks each emission against the record instead.
+It appends drafts at the version it knows, keeps the trace state for the next command, and hands the
+records to the desks. When it executes a recorded session again, it checks each emission against the
+record instead.
 """
 
 from __future__ import annotations
@@ -50,11 +51,11 @@ class Handover(Protocol):
 
     @property
     def cut(self) -> int | None:
-        """The next such version; None where there is none."""
+        """The next such version; None if there is none."""
         ...
 
     def plays_until(self, actor: str) -> int | None:
-        """The version after which somebody else plays an actor's part; None for never."""
+        """The version after which another player takes an actor's part; None for never."""
         ...
 
     def take_over(self) -> bool:
@@ -137,7 +138,7 @@ class Sequencer:
         )
 
     def adopt(self, records: Sequence[Record]) -> None:
-        """Takes over a recorded trace as it is, to go on from there (real clock)."""
+        """Takes over a recorded trace as it is, to continue from there (real clock)."""
         for record in records:
             self._note(record)
 
@@ -161,7 +162,7 @@ class Sequencer:
         if self.succession is None:
             records, leaver = await self._emit(role, make)
         else:
-            with anyio.CancelScope(shield=True):  # who is replaced at the cut finishes the append
+            with anyio.CancelScope(shield=True):  # a player replaced at the cut finishes the append
                 records, leaver = await self._emit(role, make)
             await checkpoint()
         if self._settle:
@@ -169,14 +170,14 @@ class Sequencer:
         if leaver is not None:  # unless the tolerance was reached by the same rating
             await self.close("abandoned", leaver, role, self._patience.detail)
         if self._over:
-            await checkpoint()  # whoever still acts is cancelled
+            await checkpoint()  # cancels an actor that still acts
             raise SessionClosedError(self.session)
         return records
 
     async def _emit(
         self, role: Role, make: Callable[[], Sequence[Draft]]
     ) -> tuple[list[Record], str | None]:
-        """The records, and who gives up after them."""
+        """The records, and the human that gives up after them."""
         records: list[Record] = []
         leaver: str | None = None
         async with self._lock:
@@ -252,14 +253,14 @@ class Sequencer:
     def _near_limit(self, role: Role, count: int) -> bool:
         """Whether this number of drafts may exceed a limit."""
         if self._before_cut(count):
-            return False  # the limits of a fork are no limits for what it takes over
+            return False  # the limits of a fork do not apply to the part that it inherits
         rounds, actions = self._limits.rounds, self._limits.actions
         return (rounds is not None and role == "human" and self.state.rounds.number >= rounds) or (
             actions is not None and self.state.acts + count > actions
         )
 
     def _before_cut(self, count: int) -> bool:
-        """Whether so many drafts more still belong to what a fork takes over."""
+        """Whether this many more drafts still belong to the part that a fork inherits."""
         cut = None if self.succession is None else self.succession.cut
         return cut is not None and self.state.version + count < cut
 
@@ -333,7 +334,7 @@ class Sequencer:
         return records
 
     async def _written(self, after: int) -> list[Record]:
-        """What the log holds of an append whose caller was cancelled: all of it, or nothing."""
+        """The records of an append whose caller was cancelled: all of them, or none."""
         records: list[Record] = []
         with anyio.CancelScope(shield=True):
             records += [r async for r in self._log.read(self.session, after_version=after)]
@@ -377,7 +378,7 @@ class Sequencer:
             self._limit = f"cost: {limits.cost}"
 
     def _check(self, draft: Draft, record: Record) -> None:
-        """Compares what is emitted with what the log holds there."""
+        """Compares an emitted draft with the record in the log."""
         kind, schema = codec.kind_of(draft.event)
         for field, then, now in (
             ("kind", record.kind, kind),

@@ -86,7 +86,7 @@ class SessionQueue:
 
 
 def lease_name(session: str) -> str:
-    """What the lease on running a session is called."""
+    """The name of the lease on running a session."""
     return _PREFIX + session
 
 

@@ -1,6 +1,6 @@
-"""Runs many sessions against one log, a limited number at a time; what the log holds is not run again.
+"""Runs many sessions against one log, a limited number at a time, and skips finished ones.
 
-Several processes may run the same sessions into one log: then each runs those that no other has.
+Several processes may run the same sessions into one log; each then runs those that no other has.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _CONFLICTS: Final = 8  # with others who run a session here counts as able to be
 class SessionFailure(msgspec.Struct, frozen=True, kw_only=True):
     """A session that could not be run: its id, and why. The others are not affected.
 
-    ``resumable`` says that nothing is wrong with it: run again later, it goes on.
+    ``resumable`` means that the session itself is sound: run it again later to continue it.
     """
 
     session: str
@@ -59,13 +59,13 @@ class SessionElsewhere(msgspec.Struct, frozen=True):
 
 
 Outcome: TypeAlias = SessionResult | SessionElsewhere | SessionFailure | str
-"""How a session came out: its result, that another process ran it, why it could not be run, or its
-id where it was done before.
+"""The outcome of a session: its result, that another process ran it, why it could not be run, or
+its id if it was done before.
 """
 
 
 _BY_OTHERS = (CheckpointConflict, DuplicateConflict, SessionClosedError, VersionConflict)
-"""Errors that another process has caused, which runs the session too."""
+"""Errors caused by another process that runs the session too."""
 
 _OF_ONE_SESSION = (*_BY_OTHERS, Divergence, InvalidInput, PluginFailed, SessionInterrupted)
 """Errors that say nothing about the other sessions: this one differs from what the log holds,
@@ -144,12 +144,12 @@ async def simulate(
             tasks.cancel_scope.cancel()
     except BaseExceptionGroup as group:
         raise first_error(group) from None
-    if not run.finished:  # a task group ends in silence where a task raised this by itself
+    if not run.finished:  # a task group ends silently if a task raised this by itself
         raise PluginFailed("a worker of the simulation", asyncio.CancelledError())
 
 
 class _Simulation:
-    """What the workers of one call share.
+    """The state that the workers of one call share.
 
     Attributes:
         queue: the sessions.
@@ -223,7 +223,7 @@ class _Simulation:
 
     async def _run(self, session: Session, *, fresh: bool) -> Outcome | None:
         try:
-            with PluginCall(f"session {session.id!r}"):  # lest this task end unnoticed
+            with PluginCall(f"session {session.id!r}"):  # or the task could end unnoticed
                 return await run_session(self._log, session, fresh=fresh)
         except _OF_ONE_SESSION as error:
             if self._holder is not None and isinstance(error, _BY_OTHERS):

@@ -1,7 +1,7 @@
-"""Where the trace of a session stands: one fold, shared by all that write traces.
+"""The state of a session's trace: one fold, shared by everything that writes traces.
 
-The sequencer, the recorder, the HTTP interface and the importers keep it, and commands are handled
-by it. It holds what decides about the next event, and nothing of what was said.
+The sequencer, the recorder, the HTTP interface and the importers keep it, and the handler of
+commands uses it. It holds the facts that the next event depends on, but no message texts.
 """
 
 from __future__ import annotations
@@ -113,8 +113,8 @@ class TraceState:
         )
 
     def copy(self) -> TraceState:
-        """A state that goes on by itself, to see how several commands in a row work out. It knows
-        no callers' ids.
+        """An independent state, to try out several commands in a row. It does not know callers'
+        ids.
         """
         twin = TraceState.__new__(TraceState)
         twin.__dict__.update(self.__dict__)
@@ -196,7 +196,7 @@ _OTHERS: Mapping[str, Callable[[TraceState, Record], None]] = {
     "ActionResolved": TraceState._resolve,
     "SessionClosed": TraceState._close,
 }
-"""What is done with a record that is no act, by its kind; other kinds change nothing."""
+"""How to process a record that is not an act, by its kind; other kinds change nothing."""
 
 
 async def load_state(log: EventLog, session: str, known: TraceState | None = None) -> TraceState:

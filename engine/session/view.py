@@ -53,7 +53,7 @@ _NEWS = frozenset(
 
 
 class MessageSeen(msgspec.Struct, frozen=True):
-    """A message: its trace version, who sent it in what role, the text, and when."""
+    """A message: its trace version, its sender and their role, the text, and the time."""
 
     version: int
     actor: str
@@ -63,13 +63,13 @@ class MessageSeen(msgspec.Struct, frozen=True):
 
 
 class SnapshotSeen(msgspec.Struct, frozen=True):
-    """The shared output as somebody left it.
+    """A snapshot of the shared output.
 
     Attributes:
         version: trace version of the snapshot.
-        actor: whose it is.
-        role: the actor's.
-        content: the whole of it; of several files the texts of all, by path.
+        actor: the author.
+        role: the author's role.
+        content: the whole content; for several files, all of their texts by path.
         media_type: of the content.
         digest: see ``SnapshotTaken``.
         files: whether the output is several files.
@@ -85,7 +85,7 @@ class SnapshotSeen(msgspec.Struct, frozen=True):
 
 
 class ActionSeen(msgspec.Struct, frozen=True):
-    """An action of one's own, and its outcome once there is one (``resolved`` is None before)."""
+    """One of the actor's own actions, and its outcome (``resolved`` is None until then)."""
 
     version: int
     name: str
@@ -164,7 +164,7 @@ class Visibility:
     def _opening(self, record: Record) -> Record | None:
         event = record.event
         if not isinstance(event, SessionOpened):
-            return None  # nobody can tell which parts of it are private
+            return None  # its private parts cannot be told apart
         own = {name: part for name, part in event.private.items() if name == self._me}
         opened = msgspec.structs.replace(event, private=own, problem=None)
         body = codec.encode_body(opened)
@@ -246,8 +246,8 @@ class View:
 
     @property
     def private(self) -> JSON:
-        """This actor's private part as it stands: the opening's, or what it changed to; None where
-        there is none.
+        """This actor's current private part: from the opening, or its last change; None if there is
+        none.
         """
         return self._private
 
@@ -260,24 +260,24 @@ class View:
 
     @property
     def in_flight(self) -> tuple[ActionSeen, ...]:
-        """One's own actions that have no outcome yet."""
+        """The actor's own actions that are still without an outcome."""
         return tuple(action for action in self.actions.values() if action.resolved is None)
 
     @property
     def open_approvals(self) -> tuple[ApprovalSeen, ...]:
-        """Approvals that others asked for and nobody has given or denied."""
+        """Approvals that others asked for and that are still undecided."""
         return tuple(a for a in self.approvals.values() if a.given is None and a.actor != self.me)
 
     @property
     def snapshot_text(self) -> str:
-        """The shared output as text; empty where there is none."""
+        """The shared output as text; empty if there is none."""
         if self._text is None:
             self._text = output_text(self._output) if self._output else ""
         return self._text
 
     @property
     def unread_words(self) -> int:
-        """Words that came since the actor last read: others' messages, and what they changed."""
+        """Words that are new since the actor last read: others' messages and changes."""
         fresh = sum(count_words(text) for text in self._unread)
         changed = new_lines(lines_of(self._read_text), lines_of(self.snapshot_text))
         return fresh + count_words(changed)

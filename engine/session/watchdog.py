@@ -1,4 +1,4 @@
-"""Looks after a session in which everybody waits, or whose time is up."""
+"""Nudges or closes a session in which all actors wait, or whose time is up."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ("Watchdog",)
 
 @final
 class Watchdog:
-    """What the engine does of its own accord, when it is called to (see ``Turns``).
+    """The engine's own acts: it nudges waiting actors and closes sessions; see ``Turns``.
 
     Args:
-        sequencer: where it nudges and closes.
+        sequencer: records its nudges and closes.
         turns: the session's clock.
-        seconds: session time from the opening after which it closes the session; None for ever.
-        nudges: how often everybody is nudged when all wait for each other, before the session
-            closes as stalled. An act starts the count anew.
+        seconds: session time from the opening after which it closes the session; None for never.
+        nudges: how often all actors are nudged when they wait for each other, before the session
+            closes as stalled. An act resets the count.
     """
 
     def __init__(
@@ -49,8 +49,8 @@ class Watchdog:
             await self.look_after(WakeReason.TIME, ())
 
     async def look_after(self, why: WakeReason, present: Sequence[str]) -> None:
-        """Closes the session if its time is up; else nudges those present, who all wait for each
-        other, or closes it as stalled.
+        """Closes the session if its time is up. Otherwise all present actors wait for each other:
+        it nudges them, or closes the session as stalled.
         """
         if why is WakeReason.TIME:
             await self._close("limit", f"seconds: {self._seconds}")

@@ -76,12 +76,12 @@ class DeskCaller:
         return await self._asking.outlasts(self._model, error)
 
     def take_seconds(self) -> float | None:
-        """Session time that the calls since the last time took; None where there were none."""
+        """Session time spent on calls since the last time this was asked; None without calls."""
         seconds, self._seconds = self._seconds, None
         return seconds
 
     def _latency(self, reply: ModelReply) -> float:
-        """What the model's speed makes it, in a simulation; else what it was."""
+        """The latency: modelled from the model's speed in a simulation, otherwise as measured."""
         if not self._is_simulated():
             return reply.latency
         written = reply.text + "".join(call.arguments for call in reply.tool_calls)
@@ -101,16 +101,16 @@ class _TimedPolicy:
         self._caller = caller
 
     async def decide(self, view: View) -> Decision:
-        """What the policy decides, with its time filled in."""
+        """The policy's decision, with its time filled in."""
         decision = await self._decide(view)
         seconds = self._caller.take_seconds()
         if seconds is None or view.role == "human" or decision.seconds is not None:
             return decision
-        # Waiting for news, said as a verb: a decision of no verbs but some time means to go on.
+        # To wait for news takes a verb here: a decision with a time and no verbs does not wait.
         return replace(decision, verbs=decision.verbs or (Wait(),), seconds=seconds)
 
     async def _decide(self, view: View) -> Decision:
-        """What the policy decides; again, where its request was refused and somebody wants it made."""
+        """The policy's decision; asks again if the request was refused but should be repeated."""
         while True:
             try:
                 return await self._policy.decide(view)

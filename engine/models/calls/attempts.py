@@ -34,7 +34,7 @@ __all__ = ("CallLog", "RetryingCaller")
 
 
 class CallLog(Protocol):
-    """Where calls are recorded, such as ``Desk.models``."""
+    """Records calls; ``Desk.models`` is one."""
 
     async def call(
         self,
@@ -86,7 +86,7 @@ class RetryingCaller:
         self._calls = 0
 
     async def ask(self, request: ModelRequest, purpose: str) -> ModelReply:
-        """Asks a model, again where an attempt fails that may succeed later; see ``Caller``."""
+        """Asks a model, and retries failures that may pass; see ``Caller``."""
         self._calls += 1
         chance = random.Random(f"{self._seed}/{self._asker}/{self._calls}")
         retry = self._models.terms(request.model).retry

@@ -27,7 +27,7 @@ _KINDS: Mapping[str, type[ModelError]] = {
 
 
 class _ReplyBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The part of a reply that ``ModelCalled`` has no field for."""
+    """The parts of a reply for which ``ModelCalled`` lacks a field."""
 
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
@@ -37,7 +37,7 @@ class _ReplyBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def reply_json(reply: ModelReply) -> JSON:
-    """What goes into ``ModelCalled.reply``."""
+    """The value of ``ModelCalled.reply``."""
     body = _ReplyBody(
         text=reply.text,
         tool_calls=reply.tool_calls,
@@ -72,12 +72,12 @@ def recorded_reply(reply: JSON, tokens: Tokens, cost: float | None, latency: flo
 
 
 def failure_text(error: ModelError) -> str:
-    """What goes into ``ModelCalled.error``: the kind of error, and what it says."""
+    """The value of ``ModelCalled.error``: the kind of error, and its message."""
     return f"{type(error).__name__}: {errors.error_text(error)}"
 
 
 def recorded_failure(text: str) -> ModelError:
-    """The error in ``ModelCalled.error``; of no special kind where it is not one of ours."""
+    """The error in ``ModelCalled.error``; a plain ``ModelError`` if its kind is not Duolog's."""
     name, _, message = text.partition(": ")
     kind = _KINDS.get(name)
     return ModelError(text) if kind is None else kind(message)

@@ -1,4 +1,4 @@
-"""Reaches each model through a client of its own: some at a provider, some on one's own server."""
+"""Reaches each model through a separate client: some at a provider, some on your own server."""
 
 from __future__ import annotations
 

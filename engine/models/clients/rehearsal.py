@@ -21,13 +21,13 @@ from ..protocol import Asker, ModelReply, ModelRequest, ToolCall
 __all__ = ("Answer", "Price", "Rehearsal", "RuleReplies", "encode_verbs")
 
 Answer: TypeAlias = Callable[[ModelRequest], Awaitable[ModelReply]]
-"""What somebody's rules reply to a request."""
+"""Replies to a request by an actor's rules."""
 
 Price: TypeAlias = Callable[[str, int, int], float | None]
-"""US dollars for a model, prompt tokens and completion tokens; None where it is not known."""
+"""US dollars for a model, prompt tokens and completion tokens; None if unknown."""
 
 THINKING = 60
-"""Completion tokens that a model is guessed to spend on its thoughts, on top of what it decides."""
+"""Estimated completion tokens that a model spends on thoughts, in addition to its decision."""
 
 
 @final
@@ -51,7 +51,7 @@ class Rehearsal:
         self._answers[Asker(session, actor)] = answer
 
     async def complete(self, request: ModelRequest) -> ModelReply:
-        """What the rules reply, with tokens and cost as they would be.
+        """The rules' reply, with estimated tokens and cost.
 
         Raises:
             InvalidInput: the request does not say who asks.

@@ -1,7 +1,7 @@
 """Awaits a call of LiteLLM so that cancelling it leaves nothing behind.
 
-LiteLLM prepares each call in a thread, whose result is the coroutine that makes the call. Where the
-caller is cancelled meanwhile, nobody awaits that coroutine, and Python says so on the terminal.
+LiteLLM prepares each call in a thread, whose result is the coroutine that makes the call. If the
+caller is cancelled meanwhile, that coroutine is never awaited, and Python warns on the terminal.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Cancellable(Generic[T]):
         self._call = call
 
     def __await__(self) -> Generator[object, object, T]:
-        """Runs the call step by step, and stands between it and what it waits for in a thread."""
+        """Runs the call step by step, and intercepts its waits for results from threads."""
         raised: BaseException | None = None
         while True:
             try:

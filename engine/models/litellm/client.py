@@ -124,7 +124,7 @@ def check_options(options: Mapping[str, JSON]) -> None:
 
 
 def _arguments(request: ModelRequest) -> dict[str, object]:
-    """A request as LiteLLM wants it; what is not asked for is left out."""
+    """A request as LiteLLM expects it, without the parts that are unset."""
     arguments: dict[str, object] = {
         **request.options,
         "model": request.model,
@@ -176,11 +176,11 @@ def _message(message: Message) -> dict[str, object]:
 
 
 async def _whole(litellm: _LiteLLM, stream: _ReplyStream) -> tuple[object, bool]:
-    """The response that a stream amounts to, None where it ended before it was done; and whether
-    the provider counted its tokens.
+    """The response built from a stream (None if the stream broke off early), and whether the
+    provider counted its tokens.
 
-    Where the provider says neither how it ended nor what it took, LiteLLM makes both up, but not in
-    the chunks as they came.
+    If the provider omits the finish reason or the usage, LiteLLM makes it up in the response. The
+    chunks are as received, so this looks there.
     """
     response = litellm.stream_chunk_builder([chunk async for chunk in stream])
     came = stream.chunks

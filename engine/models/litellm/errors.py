@@ -1,4 +1,4 @@
-"""What LiteLLM's errors mean, in Duolog's kinds, without secrets in what they say."""
+"""Converts LiteLLM's errors to Duolog's, and removes secrets from their messages."""
 
 from __future__ import annotations
 
@@ -66,14 +66,14 @@ _LONGEST_READ = 20_000  # of a message, so that reading it costs little
 def model_error(
     error: BaseException, model: str, parameters: Mapping[str, object] | None = None
 ) -> ModelError:
-    """The kind of an error that a call of a model raised, and what it says.
+    """The Duolog error for an error that a model call raised.
 
-    Anything unknown counts as unavailable, and so is tried again a few times.
+    An unknown error counts as ``ModelUnavailable``, so the call is retried a few times.
 
     Args:
-        error: what was raised.
-        model: as it was asked for.
-        parameters: those of the call; the secrets among them are taken out of what the error says.
+        error: the error raised.
+        model: the model's name in the request.
+        parameters: of the call; their secrets are removed from the error's message.
     """
     names = {cls.__name__ for cls in type(error).__mro__}
     text = str(error).partition(_TRACEBACK)[0]  # LiteLLM puts some into the text of errors
@@ -125,7 +125,7 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def _headers(error: BaseException) -> dict[str, str]:
-    """The headers of the provider's response, from any of the places where LiteLLM has them."""
+    """The headers of the provider's response, from the first of LiteLLM's places that has any."""
     response = getattr(error, "response", None)
     for headers in (
         getattr(error, "litellm_response_headers", None),

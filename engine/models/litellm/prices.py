@@ -10,9 +10,9 @@ __all__ = ("token_prices",)
 
 
 def token_prices(model: str) -> tuple[float, float] | None:
-    """US dollars per prompt token and per completion token; None where they are not known.
+    """US dollars per prompt token and per completion token; None if unknown.
 
-    The table is the one that LiteLLM ships. Importing LiteLLM takes seconds.
+    The prices come from the table that LiteLLM ships. Importing LiteLLM takes seconds.
     """
     if find_spec("litellm") is None:
         return None

@@ -1,4 +1,4 @@
-"""What a response of LiteLLM says, as far as it says it."""
+"""Reads a response of LiteLLM; parts that are missing stay unset."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def reply_of(response: object, model: str, latency: float, *, counted: bool) -> 
         raise ModelBadReply(f"{model!r}: the response holds no choice")
     message = choices[0].message
     usage = getattr(response, "usage", None)
-    # Zeros are LiteLLM's word for a provider that did not count; no prompt has no tokens.
+    # LiteLLM reports zeros if the provider did not count; every prompt has at least one token.
     counted = counted and bool(_count(usage, "prompt_tokens"))
     hidden = getattr(response, "_hidden_params", None) or {}
     cost = hidden.get("response_cost") if counted else None

@@ -1,7 +1,8 @@
-"""What an actor on a model may do in one step: one validated action space, however it is written.
+"""The actions that a model-backed actor may take in one step, with one validation for all formats.
 
 Models that can call tools get the actions as tools; others write them as text (ReAct: a thought,
-then ``Action:`` and JSON). Both end in the same checks. Prose that mentions an action is no action.
+then ``Action:`` and JSON). Both formats pass the same checks. Prose that only mentions an action
+does not count as one.
 """
 
 from __future__ import annotations
@@ -165,7 +166,7 @@ def submit_action(
 
 
 def message_action(teammates: str) -> OfferedAction:
-    """Sends a message to the others, who are named."""
+    """The action that sends a message to the others; its description names them."""
     what = f"Send a message to {teammates}."
     return OfferedAction(
         ActionSpec(name="message", description=what, parameters=_parameters(text=_TEXT)),
@@ -261,7 +262,7 @@ _HOW = (
     'write one line that begins with "Action:", followed by JSON such as '
     'Action: {"name": "...", "arguments": {...}}'
 )
-_MOST = 2**63  # what a log can hold of a number
+_MOST = 2**63  # the bound for integers in a log
 
 
 def _refuse(constant: str) -> JSON:

@@ -222,7 +222,7 @@ class ModelPolicy:
         self._compose = compose
 
     async def decide(self, view: View) -> Decision:
-        """The next decision; a wait that says why, where the model's replies could not be read."""
+        """The next decision; a wait that says why, if the model's replies could not be read."""
         pending, drops = view.pending, False
         if pending is not None and not _concerns(view):
             return pending

@@ -1,6 +1,6 @@
 """Checks values against JSON Schema, with the library ``jsonschema``.
 
-Any draft that ``$schema`` names is followed, 2020-12 where it names none. ``$ref`` reaches within the
+The draft is the one that ``$schema`` names, 2020-12 by default. ``$ref`` can point within the
 schema and to the published meta-schemas; nothing is ever fetched.
 """
 
@@ -58,13 +58,13 @@ class JsonSchema:
         self._validator = validator
 
     def errors(self, value: JSON) -> list[str]:
-        """What is wrong with a value, a line for each place, with the path, the value and the rule.
+        """The errors in a value, one line for each place, with the path, the value and the rule.
 
         Args:
             value: as decoded from JSON.
 
         Raises:
-            InvalidInput: the schema refers to itself without end.
+            InvalidInput: the value or the schema is nested too deeply.
         """
         from jsonschema.exceptions import best_match
 
@@ -78,12 +78,12 @@ class JsonSchema:
 def describe_schema(
     schema: Mapping[str, JSON], root: Mapping[str, JSON] | None = None, *, depth: int = 4
 ) -> str:
-    """What a schema asks for, in a few words, for prompts.
+    """A short description of a schema, for prompts.
 
     Args:
         schema: the schema, or a part of one.
-        root: the whole that its references lead into; the schema itself if left out.
-        depth: how many references and lists within each other are followed.
+        root: the whole schema, in which references are resolved; ``schema`` itself by default.
+        depth: how many levels of references and lists to follow.
     """
     whole = schema if root is None else root
     if not depth:
@@ -134,7 +134,7 @@ def _compile(text: str) -> JsonSchema:
 
 
 def _registry() -> SchemaRegistry:
-    """The published meta-schemas; it has no way to fetch anything else."""
+    """The published meta-schemas; the registry cannot fetch anything else."""
     from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
 
     registry: SchemaRegistry = REGISTRY
@@ -180,7 +180,7 @@ def _check(schema: Schema, specification: Specification[Schema], kind: type[Vali
 
 
 def _line(error: ValidationError | SchemaError) -> str:
-    """One line on an error: where it is, which value, and what is wrong with it."""
+    """One line about an error: its path, the value and the problem."""
     rule, value = error.validator, _short(error.instance)
     message = error.message.replace(repr(error.instance), value, 1)
     if rule == "const":

@@ -17,16 +17,16 @@ _RATING = re.compile(
     re.IGNORECASE,
 )
 _HEAD = 200
-"""Characters of a line that a rating has to stand in; what follows is explanation."""
-_MORE = re.compile(r"\s*(?:$|[.:;)]|[–—-](?!\s*\d)|\()")  # what may stand between rating and reason
+"""A rating has to be within this many characters of a line's start; the rest is explanation."""
+_MORE = re.compile(r"\s*(?:$|[.:;)]|[–—-](?!\s*\d)|\()")  # may separate rating and reason
 _NUMBER_FIRST = re.compile(r"[\s.:;)(*_–—-]*\d")
 
 
 def read_rating(text: str) -> int | None:
-    """The rating in a text; None where there is none, or more than one.
+    """The rating in a text; None if it has none, or several that differ.
 
-    Read are a first line such as ``4``, ``4/5``, ``**4**``, ``4. Agree`` or ``4 - Agree``, and lines
-    such as ``Rating: 4`` anywhere. ``3 or 4``, ``4.5`` and numbers within a sentence are no ratings.
+    A rating is a first line such as ``4``, ``4/5``, ``**4**``, ``4. Agree`` or ``4 - Agree``, or a
+    line such as ``Rating: 4`` anywhere. ``3 or 4``, ``4.5`` and numbers in a sentence do not count.
     """
     lines = [line for line in text.split("\n") if line.strip()]
     found = {_rating(line, labelled=index > 0) for index, line in enumerate(lines)} - {None}
@@ -56,7 +56,7 @@ def read_ratings(text: str, names: Sequence[str]) -> Mapping[str, int | None]:
 
 
 def explanation_of(text: str) -> str:
-    """What a text says besides its rating, on one line."""
+    """The text without its rating, on one line."""
     lines = [line for line in text.split("\n") if line.strip()]
     kept: list[str] = []
     for index, line in enumerate(lines):
@@ -72,7 +72,7 @@ def explanation_of(text: str) -> str:
 
 
 def _rating(line: str, *, labelled: bool) -> int | None:
-    """The rating that a line is; None where it is something else."""
+    """The rating that a line gives; None if the line is something else."""
     found = _RATING.fullmatch(line[:_HEAD])
     if found is None or (labelled and not found["label"]):
         return None

@@ -1,7 +1,7 @@
-"""What an actor on a model is shown of its view: texts within a budget, oldest observations cut first.
+"""The part of its view that a model-backed actor sees: texts within a budget, cut oldest first.
 
-Everything carries its trace version in brackets, so that what was said, done and changed can be put
-in order across the sections.
+Everything carries its trace version in brackets, so that messages, actions and changes can be
+ordered across the sections.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ CHARACTERS_PER_TOKEN = 4
 """About how many characters of English a token has; budgets are kept by this."""
 
 _NONE = "(none yet)"
-_KEPT = 200  # characters that are left of what is shortened
+_KEPT = 200  # characters that remain of a shortened text
 _FRESH = 4  # messages at the end that are never shortened
 _encoder = msgspec.json.Encoder()
 
 
 @final
 class Situation(msgspec.Struct, frozen=True, kw_only=True):
-    """What an actor is shown, section by section.
+    """The sections that an actor is shown.
 
     Attributes:
         request: the initial request.
-        output: the shared output as it stands, and who left it so.
-        chat: what was said.
+        output: the current shared output, and its author.
+        chat: the messages.
         actions: the actor's own actions and their outcomes.
-        others: what the others did besides talking, since the actor's own last act.
+        others: acts of the others, except messages, since the actor's own last act.
         notes: its scratchpad.
         team: the names and roles of the others.
         status: anything else that matters now.
@@ -72,11 +72,11 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def situation(view: View, tokens: int) -> Situation:
-    """What a view shows, within about the given number of tokens.
+    """The sections of a view, within about the given number of tokens.
 
-    Where it is too much, observations are shortened, the oldest first; then left out, the oldest
-    first; then messages, and at last notes, are shortened in the same order. The request, the
-    output and the last messages are never cut: what remains may thus be more than was asked for.
+    If they are too long, observations are shortened, the oldest first; then left out, the oldest
+    first. Then messages, and finally notes, are shortened in the same order. The request, the
+    output and the last messages are never cut, so the result may exceed the budget.
 
     Args:
         view: the actor's.
@@ -119,7 +119,7 @@ class _ActionText:
     def __init__(self, action: ActionSeen) -> None:
         self.version = action.version
         arguments = _json(action.arguments)
-        if action.name == "submit":  # a refused one; what was refused need not be read again
+        if action.name == "submit":  # a refused one, which need not be read again
             arguments = _cut(arguments, _KEPT)
         self._head = f"[{action.version}] {action.name} {arguments}"
         self._outcome, self._observation = _outcome(action)
@@ -152,7 +152,7 @@ class _SubmissionText:
 
 
 def _outcome(action: ActionSeen) -> tuple[str, str]:
-    """How an action ended, and what was seen of it."""
+    """An action's outcome and its observation, as text."""
     resolved = action.resolved
     if resolved is None:
         return "under way", ""
@@ -176,7 +176,7 @@ def _output(view: View) -> str:
 
 
 def _others(view: View) -> Iterator[str]:
-    """What the others did, besides talking, since the actor's own last act."""
+    """Acts of the others, except messages, since the actor's own last act."""
     last = max((r.version for r in view.records if r.actor == view.me and is_act(r)), default=0)
     for record in view.records:
         if record.version <= last or record.actor == view.me:
@@ -264,7 +264,7 @@ def _cut(text: str, keep: int) -> str:
 
 
 def _indent(text: str) -> str:
-    """Further lines are set in, so that none of them looks like an entry of its own."""
+    """Indents all lines but the first, so that none of them looks like a separate entry."""
     return text.replace("\n", "\n    ")
 
 

@@ -1,4 +1,4 @@
-"""Prompts as text files beside the code that uses them: loaded once, filled in, identified by a digest."""
+"""Prompts: text files next to the code that uses them, loaded once, identified by a digest."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Prompts:
         self.digest = codec.digest({name: t.template for name, t in self._templates.items()})
 
     def fill(self, name: str, **values: str) -> str:
-        """The text of a template with its placeholders filled in; values that it has no place for
-        are left out.
+        """The text of a template with its placeholders filled in; values without a placeholder are
+        ignored.
 
         Raises:
             InvalidInput: there is no such template, or a value is missing.

@@ -1,4 +1,4 @@
-"""What stands between a caller and a provider: cache, budget, rates, retries, circuit breakers."""
+"""Layers between a caller and a provider: cache, budget, rates, retries, circuit breakers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an experiment may use up, and what a log says was used."""
+"""An experiment's budget, and the use that a log records."""
 
 from __future__ import annotations
 

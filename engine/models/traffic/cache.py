@@ -22,7 +22,7 @@ __all__ = ("CachedReplies", "ResponseCache")
 
 
 class _CachedReply(msgspec.Struct, frozen=True, kw_only=True):
-    """What a file holds; the request is there for people to read."""
+    """The content of a cache file; the request is included for human readers."""
 
     request: ModelRequest
     reply: ModelReply
@@ -87,7 +87,7 @@ class ResponseCache:
         return self._directory / digest[:2] / f"{digest[2:]}.json"
 
     def _read(self, path: Path) -> _CachedReply | None:
-        """What a file holds; a damaged one is as good as none."""
+        """The content of a file; a damaged file counts as missing."""
         try:
             content = path.read_bytes()
         except FileNotFoundError:
@@ -117,7 +117,7 @@ class ResponseCache:
         return erased
 
     def _write(self, path: Path, content: bytes) -> None:
-        """Writes a file that is there in whole, or not at all, whoever else writes it too."""
+        """Writes a file atomically, even if other processes write it at the same time."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(dir=path.parent)

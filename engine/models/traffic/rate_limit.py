@@ -149,5 +149,5 @@ class RateLimiter:
             self._window.correct(admission, (tokens.prompt or 0) + (tokens.completion or 0))
 
     def pause(self, seconds: float) -> None:
-        """Lets nobody pass for so long: the provider asks for it."""
+        """Holds back all calls for this many seconds, as the provider asked."""
         self._not_before = max(self._not_before, anyio.current_time() + seconds)

@@ -1,4 +1,4 @@
-"""What a desk is made of: its inbox, its line to models, and the guard of its turn."""
+"""The parts of a desk: its inbox, its line to models, and the guard of its turn."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The inbox of one actor: the records that it may see, from their delivery until it looks.
 
-News is a cursor against the log, never a flag: what an actor has not looked at stays in its inbox,
-so that it sees everything once and loses nothing.
+News is a cursor against the log, never a flag: records that an actor has not looked at stay in its
+inbox, so that it sees everything once and loses nothing.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ __all__ = ("Inbox",)
 
 @final
 class Inbox:
-    """Takes the records of a session for one actor, and wakes it where they are news to it.
+    """Takes the records of a session for one actor, and wakes it when they are news to it.
 
     Args:
-        view: what the actor can see; it changes only in ``look``.
+        view: the records that the actor can see; it changes only in ``look``.
         turns: the session's clock.
     """
 

@@ -57,12 +57,12 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 
 @final
 class ModelLine:
-    """Where one actor's calls of models are recorded.
+    """Records one actor's model calls.
 
     Args:
-        view: what the actor can see.
+        view: the records that the actor can see.
         guard: of its desk.
-        sequencer: where the calls are recorded.
+        sequencer: records the calls.
         turns: the session's clock.
     """
 
@@ -122,8 +122,8 @@ class ModelLine:
         return Reply.recorded(recorded) if isinstance(recorded, ModelCalled) else reply
 
     def excused(self) -> AbstractContextManager[None]:
-        """While the actor waits for something that is sure to come, with a time-out of its own:
-        holding the turn for that does not make it overdue.
+        """A context for a wait that is sure to end because it has a separate time-out: the actor
+        does not become overdue if it holds the turn meanwhile.
         """
         self._guard.check()
         return self._turns.excused()

@@ -51,4 +51,4 @@ class RealClock(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Clock = VirtualClock | RealClock
-"""What a session's time passes on."""
+"""The clock of a session."""

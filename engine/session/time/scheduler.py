@@ -33,8 +33,8 @@ _64 = (1 << 64) - 1
 
 
 class WakeReason(IntEnum):
-    """Why a parked actor runs again, or why the watchdog is called; where several hold at one time,
-    the first counts.
+    """Why a parked actor runs again, or why the watchdog is called; if several reasons apply at the
+    same time, the first counts.
     """
 
     NEWS = 0
@@ -78,7 +78,7 @@ class Turns(Protocol):
         ...
 
     def end(self) -> None:
-        """The session is over: nobody is given a turn, or called, any more."""
+        """The session is over: no actor gets a turn, and the watchdog is not called."""
         ...
 
     def close(self) -> None:
@@ -219,7 +219,7 @@ class VirtualTurns:
             self._watched = (self._switches, self._loop.time())
 
     def leave(self, actor: str) -> None:
-        """Takes an actor out; the turn, if it held it, goes on."""
+        """Takes an actor out; if it held the turn, the turn passes on."""
         self._missing.discard(actor)
         if self._running == actor:
             self._running = None
@@ -227,7 +227,7 @@ class VirtualTurns:
             self._next()
 
     def end(self) -> None:
-        """The session is over: nobody is given the turn any more."""
+        """The session is over: no actor gets the turn any more."""
         self._over = True
 
     def close(self) -> None:
@@ -281,14 +281,14 @@ class VirtualTurns:
 
 @final
 class RealTurns:
-    """Turns under a real clock: everybody runs at once.
+    """Turns under a real clock: all actors run at the same time.
 
     Args:
-        clock: the wall.
+        clock: the wall clock.
         actors: those whose waiting makes the session idle (humans and agents).
         busy: whether something else is under way (an action in flight).
-        watchdog: called when all wait for news (``WakeReason.IDLE``), and not again before it has left.
-        start: session time that was reached before; the wall's may have been set back since.
+        watchdog: called when all wait for news (``WakeReason.IDLE``), one call at a time.
+        start: session time reached before; the wall clock may have been set back since.
     """
 
     def __init__(
@@ -314,7 +314,7 @@ class RealTurns:
         return self._monotonic() + self._offset
 
     async def begin(self, actor: str) -> None:
-        """Everybody may run at once."""
+        """All actors may run at the same time."""
 
     async def park(
         self, actor: str, *, until: float | None = None, news: bool = True

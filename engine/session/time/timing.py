@@ -41,7 +41,7 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
     action: float = 1.5
 
     def reading(self, role: Role, view: View) -> float:
-        """Time to take in what is new in a view. Agents read in no time."""
+        """Time to read the new parts of a view. Agents read instantly."""
         if role != "human":
             return 0.0
         return view.unread_words / self.read_wpm * 60.0
@@ -59,7 +59,7 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
         return self.agent_step + written / self.agent_tps
 
     def working(self, role: Role, view: View, decision: Decision) -> float:
-        """Time to carry out a decision: what it says, or the sum over its verbs."""
+        """Time to carry out a decision: its own ``seconds``, or the sum over its verbs."""
         if decision.seconds is not None:
             return decision.seconds
         produced = 0
@@ -69,7 +69,7 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
             if isinstance(verb, Say):
                 produced += count_words(verb.text)
             elif isinstance(verb, Submit):
-                # A model writes the whole of it again; a person changes words of what is there.
+                # A model writes the whole output again; a human edits words of the existing one.
                 if verb.files and isinstance(verb.content, Mapping):
                     standing = (
                         view.snapshot.content if view.snapshot and view.snapshot.files else {}
