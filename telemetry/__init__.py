@@ -1,7 +1,8 @@
-"""Records what people and agents do in somebody's product, while they do it, and has it measured.
+"""Records what people and agents do in your product while they do it, and scores it live.
 
-``recorder`` opens sessions; ``session`` and ``actor`` have the verbs; ``intake`` is the bounded queue
-between the product and the log; ``committer`` writes batches; ``live_updates`` streams what scoring says.
+``recorder`` opens sessions; ``session`` and ``actor`` have the verbs; ``intake`` is the bounded
+queue between the product and the log; ``committer`` writes batches; ``live_updates`` streams the
+results of scoring.
 """
 
 __all__ = ()

@@ -1,7 +1,7 @@
-"""The verbs of a recorded session: what a human or an agent does, in one call each.
+"""The verbs of a recorded session: one call for each thing that a human or an agent does.
 
-The same verbs serve asynchronous and synchronous code. What differs is how a command is handed over:
-``R`` is what that gives back, a coroutine for a ``Receipt`` or the ``Receipt`` itself.
+The same verbs serve asynchronous and synchronous code. Only the return type ``R`` differs: a
+coroutine for a ``Receipt``, or the ``Receipt`` itself.
 """
 
 from __future__ import annotations
@@ -357,7 +357,7 @@ class RecordedActor(Generic[R]):
         at: float | None = None,
         durable: bool | None = None,
     ) -> R:
-        """Writes into the actor's own memory, which nobody else sees."""
+        """Writes into the actor's own memory, which no other participant sees."""
         return self._do(
             "notes", RecordEvent(NoteTaken(text=text(note, "a note"))), None, id, at, durable
         )

@@ -59,8 +59,8 @@ class CommitResult(NamedTuple):
 
     Attributes:
         entry: the entry.
-        record: its first record; None where there is none.
-        error: why it was refused or lost; None where all is well.
+        record: its first record; None if there is none.
+        error: why it was refused or lost; None if all is well.
         repeated: the log had it already.
     """
 
@@ -71,7 +71,7 @@ class CommitResult(NamedTuple):
 
 
 class _Made(NamedTuple):
-    """An entry as drafts: where its event is in its batch, None where it has none."""
+    """An entry as drafts, with the index of its event in the batch; None without an event."""
 
     entry: QueuedCommand
     at: int | None
@@ -108,10 +108,10 @@ class BatchCommitter:
         self._unsure: WeakKeyDictionary[SessionQueue, _Batch] = WeakKeyDictionary()
 
     async def load(self, lane: SessionQueue) -> TraceState:
-        """Reads what the log holds of a session, from where its state stands.
+        """Reads a session's records from the log, and brings its state up to date.
 
         Raises:
-            CodecError: a body that is needed is damaged.
+            CodecError: a required body is damaged.
             LogError: the log cannot be read.
         """
         known, lane.state = lane.state, None  # a read that fails leaves it half read
@@ -175,7 +175,7 @@ class BatchCommitter:
         self, lane: SessionQueue, state: TraceState, batch: Sequence[QueuedCommand]
     ) -> list[CommitResult]:
         expected = state.version
-        lane.state = None  # what is made is in it at once, and may come to nothing
+        lane.state = None  # the state gets the drafts at once, but they may not be written
         drafts, made = _make(lane, state, batch)
         written = _Batch(expected, drafts, made)
         records: list[Record] = []
@@ -317,10 +317,10 @@ def _is_from(record: Record, draft: Draft) -> bool:
 def _make(
     lane: SessionQueue, state: TraceState, batch: Sequence[QueuedCommand]
 ) -> tuple[list[Draft], list[_Made]]:
-    """Turns entries into drafts, as the trace stands, up to one whose id is in the trace by then."""
+    """Turns entries into drafts on top of the trace; stops at an entry whose id it has already."""
     drafts: list[Draft] = []
     made: list[_Made] = []
-    opened = None if state.version else 1  # who has only opened the session has received that
+    opened = None if state.version else 1  # a sender that only opened the session has received that
     if not state.version:
         drafts.append(Draft(lane.opened, ENGINE, "environment", batch[0].time))
         state.feed_draft(drafts[0])

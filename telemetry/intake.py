@@ -1,8 +1,8 @@
 """The intake: a bounded queue between a product and its log, written session by session.
 
-Whoever records hands an entry over and goes on; any thread may. On the log's event loop, each
-session that has something waiting is written by a task of its own, one batch after the other, so
-that its trace has one order, and many sessions share the store's commits.
+Any thread may hand over an entry, and does not wait for it to be written. On the log's event loop,
+a separate task writes each session with waiting entries, one batch after the other. So each trace
+has one order, and many sessions share the store's commits.
 """
 
 from __future__ import annotations

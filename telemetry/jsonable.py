@@ -1,7 +1,8 @@
-"""Makes what a product hands over fit for a log: plain JSON and clean text, and a copy of its own.
+"""Copies the values that a product records into plain JSON and clean text that the log can hold.
 
-Nothing here raises because of what a value is or does. What the log cannot hold (see
-``engine.validation``) is replaced by a text that says so, shortened, and that is logged.
+Whatever a value is or does, it is recorded; only ``text`` refuses a value that is not a text. A value
+that the log cannot hold (see ``engine.validation``) is replaced with a shortened text that says so,
+and a warning is logged.
 """
 
 from __future__ import annotations
@@ -25,17 +26,17 @@ __all__ = ("plain", "plain_mapping", "shown", "storable", "text")
 
 # An event may hold the value some levels below its own.
 _VALUE: Final = Budget(size=BODY.size - 2**20, objects=BODY.objects - 1000, depth=BODY.depth - 4)
-_HEAD: Final = 1000  # characters that are left of what is shortened
-_SHOWN: Final = 100_000  # characters of what JSON cannot say
+_HEAD: Final = 1000  # characters that are left of a shortened text
+_SHOWN: Final = 100_000  # characters of the ``repr`` of a value that JSON cannot express
 
-_ODD = (Exception, asyncio.CancelledError)  # raised where nothing is awaited, it is the value's own
+_ODD = (Exception, asyncio.CancelledError)  # nothing is awaited here, so the value itself raised it
 
 
 def text(value: str, what: str) -> str:
-    """A text as JSON can say it: half a surrogate pair is spelled out.
+    """A text that JSON can express: half a surrogate pair is spelled out.
 
     Raises:
-        InvalidInput: it is no text.
+        InvalidInput: it is not a text.
     """
     if not isinstance(value, str):
         raise InvalidInput(f"{what} must be a text, not {type(value).__name__}")
@@ -56,10 +57,10 @@ def shown(value: object) -> str:
 
 
 def plain(value: object) -> JSON:
-    """A copy of a value as JSON can say it, so that its owner may go on changing it.
+    """A copy of a value in JSON, so its owner may keep changing the original.
 
-    What JSON cannot say is written as Python shows it (``repr``): a tool's odd result is no reason
-    to lose the event, or to fail in the product.
+    A value that JSON cannot express is written as its ``repr``. A tool's odd result must not lose
+    the event, or fail in the product.
     """
     if value is None or type(value) is bool:
         return value
@@ -93,13 +94,13 @@ def _excess(encoded: bytes) -> str:
 
 
 def plain_mapping(value: object) -> dict[str, JSON]:
-    """A copy of a mapping as JSON can say it; anything else is put under the name ``value``."""
+    """A copy of a mapping in JSON; anything else is put under the name ``value``."""
     copy = plain(value)
     return copy if isinstance(copy, dict) else {"value": copy}
 
 
 def storable(command: Command) -> Command:
-    """A command whose events a log can hold as far as their values go, shortened where needed."""
+    """A command whose events have only values that a log can hold, shortened if needed."""
     changed = {"event": _storable(command.event)}
     if isinstance(command, TakeAction) and command.outcome is not None:
         changed["outcome"] = _storable(command.outcome)
@@ -120,7 +121,7 @@ def _storable(event: Event | Unknown) -> Event | Unknown:
 
 
 def _body(event: Unknown) -> JSON:
-    """The body of an event that is not one of ours; where it is no fit JSON, a text in its place."""
+    """The body of an event that Duolog does not define; replaced with a text if it is not JSON."""
     try:
         body = plain(_decode(event.body))
     except _ODD:
@@ -129,7 +130,7 @@ def _body(event: Unknown) -> JSON:
 
 
 def _clean(value: str, most: int = _VALUE.size) -> str:
-    """A text as UTF-8 can say it, no longer than is good for a log."""
+    """A text in valid UTF-8, shortened if it is too long for a log."""
     try:
         data = value.encode()
     except UnicodeEncodeError:
@@ -141,7 +142,7 @@ def _clean(value: str, most: int = _VALUE.size) -> str:
 
 
 def _shortened(why: str, head: str) -> str:
-    """The text that stands for what the log cannot hold."""
+    """The text that replaces a value that the log cannot hold."""
     get_logger("telemetry").warning("a value was replaced, since no log can hold it", why=why)
     left = head if len(head) <= _HEAD else f"{head[:_HEAD]}..."
     return f"[shortened by Duolog: {why}] {left}"

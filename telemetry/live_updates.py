@@ -51,14 +51,14 @@ class Spawn(Protocol):
 
 
 class WatchStatistics(msgspec.Struct, frozen=True, kw_only=True):
-    """How a watch stands.
+    """State of a watch.
 
     Attributes:
         position: of the log, up to which its updates were taken.
         delivered: updates that were taken.
-        stops: advice to stop that was handed to ``on_stop`` here.
+        stops: stop advice that was handed to ``on_stop`` here.
         failed: calls of ``on_stop`` and ``on_update`` that raised.
-        scorers: how the scorers stand.
+        scorers: state of each scorer.
     """
 
     position: int
@@ -70,14 +70,14 @@ class WatchStatistics(msgspec.Struct, frozen=True, kw_only=True):
 
 @final
 class LiveUpdates:
-    """Updates as they come, from scorers that run beside; made by ``Log.watch``.
+    """Updates as they come, from scorers that run in the background; made by ``Log.watch``.
 
-    Iterate over it: ``async for update in log.watch(...)``. It ends when the log is closed. Leaving
-    the loop earlier leaves the scorers at work until then; ``aclose``, or ``async with``, ends them.
-    Or have it go on by itself with ``start``, for the sake of its callbacks.
+    Iterate over it: ``async for update in log.watch(...)``. It ends when the log is closed. If you
+    leave the loop earlier, the scorers keep running until then; ``aclose``, or ``async with``, ends
+    them. To use only the callbacks, run it in the background with ``start``.
 
     Attributes:
-        ended: whether it is over.
+        ended: whether it has ended.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class LiveUpdates:
         self._options = options
         self._after_position = after_position
         self._updates: UpdateSubscription | None = None
-        with suppress(LogAway):  # then it begins where the log is when that is there
+        with suppress(LogAway):  # else it begins at the log's position once the log is back
             self._updates = self._watched()
         self._on_stop = on_stop
         self._on_update = on_update
@@ -226,7 +226,7 @@ class LiveUpdates:
 
     @property
     def is_awaited(self) -> bool:
-        """Whether somebody takes its updates: a handler, or a caller that iterates."""
+        """Whether its updates are used: by a handler, or a caller that iterates."""
         handled = self._on_update is not None or self._on_stop is not None
         return not self.ended and (handled or (self._begun and not self._started))
 

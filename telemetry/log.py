@@ -257,30 +257,29 @@ class Log:
         leases: bool | None = None,
         where: Where = "loop",
     ) -> LiveUpdates:
-        """Scores sessions while they go on: updates of utility, effort, ratings, stages and stops.
+        """Scores sessions while they run: updates of utility, effort, ratings, stages and stops.
 
-        The scorers measure, into streams of their own, everything from where they were when they
-        last ran on this log; one that never did begins at the log's beginning. The updates then
-        follow from what the log holds, in its order. A ``StopAdvice`` that is delivered is recorded
-        (``StopAdvised``, not enforced).
+        Each scorer resumes where it last ended on this log, or starts at the log's beginning. It
+        writes its measurements into a separate stream. The updates follow from the records, in the
+        log's order. A ``StopAdvice`` that is delivered is recorded (``StopAdvised``, not enforced).
 
         Args:
-            scorers: who measures, beside what is in the log already.
+            scorers: scorers to run, in addition to the measurements already in the log.
             session: only this one; None for all.
             options: how to score.
-            after_position: only updates that records after this position bring about; None for
-                those from now on.
-            on_stop: called with each advice to stop.
+            after_position: only updates caused by records after this position; None for those from
+                now on.
+            on_stop: called with each stop advice.
             on_update: called with each update.
-            pace: what each scorer may take.
-            leases: several processes watch this log: they divide the sessions, so that each is
-                measured by one of them, and each advice goes to ``on_stop`` of one of them. If one
-                dies, the others take over within seconds. By default so for a log on a server, and
-                not for others. A watch of one session never divides it.
+            pace: limits for each scorer.
+            leases: whether several processes that watch this log divide the sessions. Then one
+                process measures each session, and each advice goes to ``on_stop`` of one of them.
+                If a process dies, the others take over within seconds. The default is True for a
+                log on a server, and False for others. A watch of one session never divides it.
 
-            where: where the scorers run: ``loop``, this event loop; or ``thread``, a thread with an
-                event loop and a connection to the log of its own; or ``elsewhere``: not here, but in
-                another process (``duolog score LOG --follow``), whose measurements this watch takes.
+            where: where the scorers run. ``loop``: in this event loop. ``thread``: in a thread with
+                its own event loop and connection to the log. ``elsewhere``: in another process
+                (``duolog score LOG --follow``), whose measurements this watch reads.
 
         Raises:
             InvalidInput: two scorers of one name and version, ``leases`` for a log without them, or
@@ -326,7 +325,7 @@ class Log:
         """Waits until all that was recorded is written, the scorers that watch have measured it, and
         the watches that run by themselves have delivered their updates.
         """
-        # The intake reports each event to its caller, and to nobody that it has written them all.
+        # The intake reports each event to its caller, but it does not report when all are written.
         while self._tasks is not None and self.recorder.statistics().waiting:  # noqa: ASYNC110
             await anyio.sleep(_POLL)
         for updates in self._watches:

@@ -1,4 +1,4 @@
-"""What goes through the intake: entries on their way to the log, session by session."""
+"""The entries that pass through the intake on their way to the log, session by session."""
 
 from __future__ import annotations
 
@@ -17,23 +17,22 @@ from .tally import Killed
 __all__ = ("IntakeStatistics", "OnFull", "QueuedCommand", "SessionQueue", "Unwritten")
 
 OnFull: TypeAlias = Literal["drop", "block"]
-"""What becomes of an event for which there is no room: it is dropped and counted, or its caller
-waits."""
+"""What happens to an event if the queue is full: it is dropped and counted, or its caller waits."""
 
 
 class IntakeStatistics(msgspec.Struct, frozen=True, kw_only=True):
-    """How the intake stands. Counts are of events as they were handed over.
+    """State of the intake. Counts are of events as they were handed over.
 
     Attributes:
         accepted: handed over, and taken.
         waiting: taken, and not settled yet.
         written: settled: durable, or there was nothing to write (a second close).
         repeated: of those written, sent again with an id that the log had already.
-        refused: against the rules: after the close, from an outdated base, an id taken otherwise.
-        failed: taken, and lost since the log could not be written.
+        refused: against the rules: after the close, from an outdated base, or with an id in use.
+        failed: taken, and lost because the log could not be written.
         spilled: of those that wait, kept on the disk, see ``duolog.telemetry.spill``.
         late: of those written, kept on the disk before, by this process or an earlier one.
-        dropped: not taken, since there was no room.
+        dropped: not taken, because there was no room.
         dropped_verbs: those, by the verb.
         retries: attempts to write that failed and were made again.
         error: why the latest of those that were refused, failed or dropped was; empty if none was.
@@ -71,18 +70,18 @@ class Unwritten(msgspec.Struct, frozen=True, kw_only=True):
 
 @final
 class QueuedCommand:
-    """A command on its way to the log: who sends it, when, and the receipt that stands for it.
+    """A command on its way to the log, with its sender, time and receipt.
 
-    It is handled only when it is its turn to be written, since it may refer to events whose trace
-    versions are not known before.
+    It is handled only when it is its turn to be written, because it may refer to events whose trace
+    versions are not known earlier.
 
     Attributes:
         verb: the recorder's word for it.
-        command: the command; None where the session is to be opened and no more.
+        command: the command; None only to open the session.
         actor: who sends it.
         role: the actor's role.
         time: when it happened, UTC epoch seconds.
-        receipt: stands for its event.
+        receipt: the receipt of its event.
         id: the caller's id.
         about: the event that it refers to.
         received: what its sender had received when it was handed over: the event handed over before.
@@ -184,9 +183,9 @@ class SessionQueue:
         self.queue: deque[QueuedCommand] = deque()
         self.busy = False
         self.closing = False
-        self.last: Receipt | None = None  # what was handed over last
+        self.last: Receipt | None = None  # of the last entry handed over
         self.latest: Ref | None = None  # the latest snapshot, waiting ones included
-        self.lost: QueuedCommand | None = None  # the mark of what was lost, while it can take more
+        self.lost: QueuedCommand | None = None  # the mark of lost events, while it can count more
         # The task that writes owns these.
         self.aliases: dict[str, int] = {}
         self.alone = 0  # how many commands are written one by one, since together they failed

@@ -1,4 +1,4 @@
-"""Receipts: what a verb returns at once, with the record of its event once it is written."""
+"""Receipts: each verb returns one at once; it gives the record once the event is written."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ class Receipt:
             self._event.set()
 
     def awaited_by(self, hurry: Callable[[], None]) -> None:
-        """Has a function called as soon as somebody waits for the record."""
+        """Sets a function to call as soon as a caller waits for the record."""
         self._hurry = hurry
 
     async def written(self) -> Record | None:
-        """Waits until it is durable, and gives its record; None where there was nothing to write.
+        """Waits until the event is durable; returns its record, or None if nothing was written.
 
         Raises:
             NotRecorded: it was dropped, or the log was closed before it could be written.
@@ -94,7 +94,7 @@ class Receipt:
 
 
 Awaited: TypeAlias = Coroutine[object, object, Receipt]
-"""What a verb gives in asynchronous code: to be awaited for the receipt."""
+"""The result of a verb in asynchronous code: await it for the receipt."""
 
 Ref: TypeAlias = Receipt | Record | int | str
 """An event of the same session: its receipt, its record, its trace version, or the caller's id."""

@@ -33,7 +33,7 @@ ROOM: Final = 10_000
 """Events that may wait to be written."""
 
 DEADLINE: Final = 5.0
-"""Seconds for which a log that is being closed goes on writing what waits."""
+"""Seconds for which a closing log keeps writing the waiting events."""
 
 LINGER: Final = 0.005
 """Seconds for which events are gathered into one commit, unless something waits for one."""
@@ -141,8 +141,9 @@ class Recorder:
         return lane
 
     def lane_nowait(self, session: str, about: About) -> SessionQueue:
-        """The same without looking at the log, from any thread: what it holds of the session is
-        read when the first event is written.
+        """The same without reading the log, from any thread.
+
+        The session's records are read when the first event is written.
 
         Raises:
             InvalidInput: an empty id, two participants of one name, or an unknown option or label.

@@ -21,7 +21,7 @@ __all__ = ("About", "Recording", "check_about", "opening")
 
 
 class About(TypedDict, total=False):
-    """What a session is about; noted when it is opened, and left alone when it is opened again.
+    """Description of a session; recorded when it is opened, and unchanged when it is opened again.
 
     Attributes:
         task: name of the task, e.g. ``support``.
@@ -193,7 +193,7 @@ class Recording(Generic[R]):
         return self._lane.closing
 
     def actor(self, name: str, *, role: Role | None = None) -> RecordedActor[R]:
-        """A human or an agent by name; or, for adapters, the environment or a voice of its own.
+        """A human or an agent by name; for adapters, also an actor with the role ``environment``.
 
         Args:
             name: unique in the session.

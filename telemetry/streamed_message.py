@@ -41,7 +41,7 @@ class StreamedMessage(Generic[R]):
 
     @property
     def text(self) -> str:
-        """What was said so far."""
+        """The text so far."""
         return "".join(self._pieces)
 
     async def __aenter__(self: StreamedMessage[Awaited]) -> StreamedMessage[Awaited]:
@@ -73,6 +73,6 @@ def _why(kind: type[BaseException] | None, error: BaseException | None) -> str |
     """Why a stream ended early; None if it did not."""
     if kind is None:
         return None
-    # What a cancellation says is about tasks of the program.
+    # The message of a cancellation is about the program's tasks, so it is left out.
     said = error_text(error) if isinstance(error, Exception) else ""
     return f"{kind.__name__}: {said}" if said else kind.__name__

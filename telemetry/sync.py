@@ -1,7 +1,7 @@
 """The embedded log for synchronous code: the same verbs without ``await``, from any thread.
 
-One background thread runs the log on an event loop of its own. Recording hands an event over to it,
-and never waits for it unless that is asked for.
+One background thread runs the log on a separate event loop. Recording hands an event over to it,
+and waits for it only if you ask for that.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class SyncLog:
     # --- recording and watching -------------------------------------------------------------------
 
     def session(self, session: str, **about: Unpack[About]) -> Recording[Receipt]:
-        """Opens a session to record in, or goes on with one that the log holds; see ``Log.session``.
+        """Opens a session to record in, or resumes one from the log; see ``Log.session``.
 
         Raises:
             InvalidInput: an empty id, two participants of one name, or an unknown option or label.
@@ -183,17 +183,17 @@ class SyncLog:
 
     @property
     def url(self) -> str:
-        """Where this log is."""
+        """URL of this log."""
         return self._log.url
 
     @property
     def recorder(self) -> Recorder:
-        """What events are handed over to; ``statistics`` says how it stands."""
+        """The recorder that takes the events; ``statistics`` returns its state."""
         return self._log.recorder
 
     @property
     def unwritten(self) -> tuple[Unwritten, ...]:
-        """What could not be written before the log was closed."""
+        """Events that could not be written before the log was closed."""
         return self._log.unwritten
 
     def statistics(self) -> IntakeStatistics:

@@ -23,7 +23,7 @@ _said: ContextVar[str | None] = ContextVar("duolog_traceparent", default=None)
 
 @contextmanager
 def in_request(traceparent: str | None) -> Iterator[None]:
-    """What is recorded in the block belongs to the request with this ``traceparent`` header.
+    """Assigns the events recorded in the block to the request with this ``traceparent`` header.
 
     Only programs without OpenTelemetry need it.
 
@@ -52,7 +52,7 @@ def current_traceparent() -> str | None:
     if said is not None:
         return said
     traces = sys.modules.get("opentelemetry.trace")
-    if traces is None:  # then nobody has begun a span
+    if traces is None:  # then no span was started
         return None
     context = traces.get_current_span().get_span_context()
     if not context.is_valid:

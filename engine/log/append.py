@@ -1,4 +1,4 @@
-"""What an append is before the store takes it: checked, redacted and encoded by its caller."""
+"""An append before the store takes it: checked, redacted and encoded by its caller."""
 
 from __future__ import annotations
 
@@ -54,20 +54,20 @@ Envelope: TypeAlias = tuple[
     bytes | None,
     Event | Unknown | Forgotten,
 ]
-"""What the writer decides of a record, in the order of ``Record``'s fields: kind, schema, time,
+"""A record without its place in the log, in the order of ``Record``'s fields: kind, schema, time,
 actor, role, cause, seen, caller's id, body, and the event as it is read back from the body."""
 
 Fold: TypeAlias = SessionOpened | SessionClosed | Forgotten
-"""An event that changes what the list of sessions says of its session, beside counts and times."""
+"""An event that changes its session's entry in the list of sessions, beyond counts and times."""
 
-_AT_ONCE: Final = 1 << 15  # bytes of bodies that are read back at once; what lies beyond waits
+_AT_ONCE: Final = 1 << 15  # bytes of bodies that are read back at once; the rest waits
 
 _KINDS = {cls: (kind, cls.schema) for kind, cls in EVENTS.items()}
 _FOLDED = frozenset({"SessionOpened", "SessionClosed"})
 
 
 @final
-class Append(msgspec.Struct, eq=False, gc=False):  # who takes its outcome ends all cycles
+class Append(msgspec.Struct, eq=False, gc=False):  # taking its outcome breaks all cycles
     """One append, checked and encoded, on its way to the log, and then its outcome.
 
     Attributes:
@@ -259,10 +259,10 @@ def checked(record: Record) -> Event | Unknown | Forgotten:
 
 
 def _foreign(event: Event | Unknown) -> tuple[str, int]:
-    """Kind and schema of an event that is not one of ours.
+    """Kind and schema of an event that Duolog does not define.
 
     Raises:
-        InvalidInput: it is no event, or says no kind.
+        InvalidInput: it is not an event, or has no kind.
     """
     if not isinstance(event, (Event, Unknown)):
         raise InvalidInput(f"only events can be appended, not a {type(event).__name__}")

@@ -1,8 +1,8 @@
-"""What stores with a writer of their own share: how an append is checked, handed over and waited for.
+"""The caller's side of a store with a writer task: how appends are checked, queued and awaited.
 
-The writer commits. Here is what its caller sees: the line in which large appends are checked in a thread
-while those of one session keep their order, the wait for room in the queue, the outcome, and a
-cancellation that leaves all of an append in the log or nothing; and records of other logs, made appends.
+The writer commits. This module does the rest. It checks large appends in a thread, and keeps those
+of one session in order. The caller waits for room in the queue and for the outcome. A cancellation
+leaves all of an append in the log, or none of it. Records of other logs become appends.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _prepared(
 
 
 def _append(record: Record, draft: Draft | None) -> Append:
-    """The append of a record, or of what a redaction hook has made of it."""
+    """The append of a record, or of the draft that a redaction hook returned for it."""
     if draft is None:
         return restored(record)
     append = prepare(record.session, (draft,), record.stream, record.version - 1, None, None)
@@ -103,7 +103,7 @@ _THREADS: Final = 2  # threads that check; more would only wait for the interpre
 
 @final
 class _Session:
-    """The turns of one session: who holds the lock, and how many hold it or wait for it."""
+    """The turns of one session: its lock, and how many tasks hold it or wait for it."""
 
     __slots__ = ("lock", "waiting")
 
@@ -155,7 +155,7 @@ class AppendLine:
                 self._empty = anyio.Event()
 
     async def drain(self) -> None:
-        """Waits until nobody is in line."""
+        """Waits until the line is empty."""
         while self._sessions:
             await self._empty.wait()
 
@@ -176,7 +176,7 @@ class Job(Generic[W]):
         self.future = future
 
     def settle(self, outcome: object) -> None:
-        """Hands the outcome to the caller; raised there, where it is an error."""
+        """Hands the outcome to the caller; an error is raised there."""
         if self.future.done():
             return
         if isinstance(outcome, Exception):
@@ -240,7 +240,7 @@ class AppendQueue(Generic[W]):
             del outcome  # else error, traceback and frame hold each other
 
     async def restore(self, restorations: Sequence[Restoration]) -> list[Record | DuologError]:
-        """Has records of another log written, each on its own: each as it stands here, or its error."""
+        """Appends records of another log separately; returns each as written here, or its error."""
         submitted: list[Append] = []
         try:
             for append in restorations:
@@ -288,7 +288,7 @@ class AppendQueue(Generic[W]):
         return await future
 
     async def close(self) -> None:
-        """Waits until nobody is in line, and takes nothing more in."""
+        """Waits until the line is empty, then accepts nothing more."""
         await self._line.drain()
         self.closing = True
         self._ring()
@@ -320,8 +320,10 @@ class AppendQueue(Generic[W]):
         return future
 
     async def _withdraw(self, append: Append) -> None:
-        """Takes back an append whose caller was cancelled; if it is too late for that, waits until
-        its outcome is known. One that waits for another process to let go of the log is taken back.
+        """Takes back an append whose caller was cancelled.
+
+        If it is too late for that, waits until its outcome is known. An append that waits for
+        another process to release the log can still be taken back.
         """
         append.withdrawn = True
         if self._process.forked:
@@ -335,8 +337,8 @@ class AppendQueue(Generic[W]):
                     try:
                         await append.future
                     except asyncio.CancelledError:
-                        continue  # the cancellation that came first goes on when this is over
-        append.outcome = None  # nobody asks for it, and an error leads back to the append
+                        continue  # the first cancellation is raised when this is over
+        append.outcome = None  # it is not read, and an error refers back to the append
         self.give_room()
 
     # --- for the writer, in any thread ------------------------------------------------------------
@@ -387,14 +389,14 @@ class AppendQueue(Generic[W]):
         self.give_room()
 
     def give_room(self) -> None:
-        """Lets those go on who wait for room; called wherever the queue gets shorter."""
+        """Wakes the callers that wait for room; called whenever the queue gets shorter."""
         while self._waiting and not self._full:
             room = self._waiting.popleft()
             if not room.done():
                 room.set_result(None)
 
     def refuse_all(self) -> None:
-        """Ends the waiting of those who are left; there are none but after a forced cancellation."""
+        """Settles what is left; there is something only after a forced cancellation."""
         self.closing = True
         group: list[Append] = []
         while self._items:

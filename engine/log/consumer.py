@@ -1,8 +1,8 @@
-"""Consumers: what reads the log to write to it, restartable, at its own pace, exactly once.
+"""Consumers read the log and write output to it: restartable, at their own pace, exactly once.
 
-A consumer has a name and a version. Its checkpoint, kept under both, is moved in the same append
-that holds its output, so a consumer that is killed anywhere goes on where it was, with nothing
-lost and nothing recorded twice. A new version begins from the start, and is rebuilt beside the old.
+A consumer has a name and a version. Its checkpoint, kept under both, moves in the same append that
+holds its output. So a consumer that is killed at any point resumes there, with nothing lost and
+nothing recorded twice. A new version starts over, and its output is separate from the old one's.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class Consumer(Protocol):
 
     @property
     def version(self) -> str:
-        """Its version; another version has a checkpoint of its own."""
+        """Its version; each version has a separate checkpoint."""
         ...
 
     async def consume(self, records: Sequence[Record]) -> Sequence[Output]:
-        """Takes the next records in order of position; gives what is to be recorded of them.
+        """Takes the next records in order of position; returns the output to record for them.
 
         Output for several places needs an id for each draft, see ``Follower.commit``.
         """

@@ -1,6 +1,6 @@
-"""The contract of the append-only log, stated by what it guarantees; the stores keep it.
+"""The contract of the append-only log: the guarantees that every store keeps.
 
-``duolog.open(url)`` gives an object with this interface. One suite of checks
+``duolog.open(url)`` returns an object with this interface. One suite of checks
 (``testing.contracts.log.check_event_log``) runs against every store.
 """
 
@@ -79,9 +79,9 @@ class SessionSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Derived(msgspec.Struct, frozen=True, kw_only=True):
-    """What a fold made of one session, kept beside the log.
+    """The result of a fold over one session, cached next to the log.
 
-    It can be dropped at any time: the fold makes it again from the session's records.
+    It can be dropped at any time: the fold computes it again from the session's records.
 
     Attributes:
         session: session id.
@@ -102,7 +102,7 @@ class Derived(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SubscriptionStatistics(msgspec.Struct, frozen=True, kw_only=True):
-    """How a lossless subscription stands: the position it has delivered, how many positions the
+    """State of a lossless subscription: the position it has delivered, how many positions the
     log is ahead of it, how many records wait in its buffer, and how often it fell back to reading.
     """
 
@@ -113,7 +113,7 @@ class SubscriptionStatistics(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TapStatistics(msgspec.Struct, frozen=True, kw_only=True):
-    """How a tap stands: records delivered, waiting, and dropped because its buffer was full."""
+    """State of a tap: records delivered, waiting, and dropped because its buffer was full."""
 
     delivered: int
     buffered: int
@@ -121,7 +121,7 @@ class TapStatistics(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LogStatistics(msgspec.Struct, frozen=True, kw_only=True):
-    """How a log stands in this process: last position known, appends waiting to be committed,
+    """State of a log in this process: last position known, appends waiting to be committed,
     groups and events committed, subscriptions and taps, and what the taps have dropped.
     """
 
@@ -153,8 +153,9 @@ class ForgetResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VacuumResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What a store's files took before and after, in bytes, and whether the work was finished;
-    another process that reads the files may keep it from that.
+    """Size of a store's files before and after, in bytes, and whether the work was finished.
+
+    Another process that reads the files may keep it from finishing.
     """
 
     before: int
@@ -202,11 +203,11 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cache(Protocol):
-    """Something beside the log that holds contents of sessions, and can forget them."""
+    """A cache that holds contents of sessions outside the log, and can forget them."""
 
     @property
     def name(self) -> str:
-        """What it is, for the report."""
+        """Name of the cache, for the report."""
         ...
 
     async def forget(self, sessions: Sequence[str]) -> None:
@@ -231,7 +232,7 @@ class Subscription(Protocol):
         traceback: TracebackType | None,
     ) -> None: ...
     def statistics(self) -> SubscriptionStatistics:
-        """How it stands now."""
+        """Its current state."""
         ...
 
 
@@ -252,7 +253,7 @@ class Tap(Protocol):
         traceback: TracebackType | None,
     ) -> None: ...
     def statistics(self) -> TapStatistics:
-        """How it stands now."""
+        """Its current state."""
         ...
 
 
@@ -285,7 +286,7 @@ class EventLog(Protocol):
 
     @property
     def url(self) -> str:
-        """Where this log is."""
+        """URL of this log."""
         ...
 
     async def append(
@@ -368,7 +369,7 @@ class EventLog(Protocol):
         ...
 
     async def checkpoint(self, consumer: str, consumer_version: str) -> int:
-        """Position that a consumer has reached; 0 where it never advanced. Raises LogClosed."""
+        """Position that a consumer has reached; 0 if it never advanced. Raises LogClosed."""
         ...
 
     def sessions(self) -> AsyncIterator[SessionSummary]:
@@ -387,9 +388,9 @@ class EventLog(Protocol):
     def derived(
         self, kind: str, version: int, *, sessions: Sequence[str] | None = None
     ) -> AsyncIterator[Derived]:
-        """What was kept of one kind and version, in order of the sessions' first records.
+        """The rows of one kind and version, in order of the sessions' first records.
 
-        A forgotten session has no row, and neither has a row that is damaged.
+        Rows of forgotten sessions and damaged rows are left out.
 
         Args:
             kind: of which fold.
@@ -424,7 +425,7 @@ class EventLog(Protocol):
         ...
 
     async def drop_derived(self) -> None:
-        """Drops everything that folds keep beside this log.
+        """Drops all derived rows of this log.
 
         Raises:
             LogUnavailable: the store cannot write.
@@ -434,7 +435,7 @@ class EventLog(Protocol):
         ...
 
     def statistics(self) -> LogStatistics:
-        """How the log stands in this process."""
+        """State of the log in this process."""
         ...
 
     async def aclose(self) -> None:

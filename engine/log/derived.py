@@ -1,4 +1,4 @@
-"""Derived rows: what folds made of sessions, kept beside the log. Here is what all stores check alike."""
+"""Derived rows: cached results of folds over sessions. All stores share these checks."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def derived_checksum(row: Derived) -> int:
 
 
 def derived_problem(row: Derived, crc: int, state: str | None, position: int | None) -> str:
-    """What is wrong with a row that a store keeps; empty if it is as it should be.
+    """The problem with a row that a store keeps; empty if there is none.
 
     Args:
         row: the row.

@@ -1,9 +1,9 @@
 """A follower of the log: a subscription with a checkpoint, which outlasts failures of the log.
 
 Everything that reads the log as it grows is built on it: scorers, exporters, live updates, displays
-and consumers. It delivers each record after its start once, in order of position. Whoever reads
-says which records have been processed, in any order. The follower's position lies before the first
-one that has not been, so a checkpoint never passes anything that is still to be done.
+and consumers. It delivers each record after its start once, in order of position. The reader
+reports which records it has processed, in any order. The follower's position lies before the first
+unprocessed record, so a checkpoint never passes a record that is still to be processed.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ __all__ = ("CheckpointKey", "Follower", "FollowerStatistics", "OnUnavailable", "
 Result = TypeVar("Result")
 
 OnUnavailable = Callable[[LogUnavailable, float], None]
-"""Notified where the log cannot be read, with the seconds until the next attempt."""
+"""Called when the log cannot be read, with the seconds until the next attempt."""
 
 
 class CheckpointKey(NamedTuple):
-    """Under what the log keeps a checkpoint: the consumer, and its version."""
+    """The key of a checkpoint in the log: the consumer, and its version."""
 
     consumer: str
     version: str
@@ -53,7 +53,7 @@ class Output(NamedTuple):
 
 
 class FollowerStatistics(msgspec.Struct, frozen=True, kw_only=True):
-    """How a follower stands.
+    """State of a follower.
 
     Attributes:
         position: of the log, up to which all records have been processed.
@@ -111,7 +111,7 @@ class Follower:
         self._checkpoint = 0
         self._returned: deque[Record] = deque()  # taken from the log, and not delivered
         self._latest = ""  # session of the record that was delivered last
-        self._unprocessed: dict[int, None] = {}  # positions of what was delivered, in order
+        self._unprocessed: dict[int, None] = {}  # positions of delivered records, in order
         self._failures = 0
         self._failing = False
         self._settlers = 0
@@ -143,7 +143,7 @@ class Follower:
         return self
 
     async def __anext__(self) -> Record:
-        """The next record; where the log is unavailable, it is tried again.
+        """The next record; while the log is unavailable, it tries again.
 
         Raises:
             LogClosed: the follower was closed, or its log.
@@ -198,7 +198,7 @@ class Follower:
         return records
 
     async def retry(self, work: Callable[[], Awaitable[Result]]) -> Result:
-        """Does something that reads the log, again and again while the log is unavailable.
+        """Runs work that reads the log, and repeats it while the log is unavailable.
 
         Raises:
             LogClosed: the log is closed. And whatever else the work raises.
@@ -326,8 +326,10 @@ class Follower:
                 self._checkpoint = advance.position
 
     async def _put(self, output: Output, checkpoint: Advance | None) -> None:
-        """Appends output. What was interrupted may have come in other batches: then a part of it is there,
-        and each draft is appended alone.
+        """Appends output.
+
+        If an interrupted attempt had other batches, the log may have a part of the output already.
+        Then each draft is appended alone.
         """
         session, stream, drafts = output
         try:
@@ -350,7 +352,7 @@ class Follower:
         )
 
     def statistics(self) -> FollowerStatistics:
-        """How it stands."""
+        """Its current state."""
         return FollowerStatistics(
             position=self.position,
             taken=self._taken,
@@ -373,7 +375,7 @@ class Follower:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Delivers nothing more, and lets those go on who wait for it to settle. Idempotent."""
+        """Stops delivery, and wakes the tasks that wait for it to settle. Idempotent."""
         self._end()
         await self._unsubscribe()
 

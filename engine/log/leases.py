@@ -1,8 +1,9 @@
-"""Leases: which process works on what, where several share one log; the seam that stores offer.
+"""Leases divide work among the processes that share one log; the interface that stores implement.
 
-A lease keeps others off a piece of work for some seconds, by the store's clock, and is renewed for as
-long as its holder lives. It saves work and decides nothing: who was taken for dead and is not may still
-append, and loses, since every append of a session says which version it expects.
+A lease keeps other processes off a piece of work for some seconds, by the store's clock. Its holder
+renews it as long as it lives. A lease saves work and guarantees nothing: a holder that was wrongly
+taken for dead may still append. Its append then fails if another process was faster, because every
+append of a session states the version that it expects.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ _GOODBYE: Final = 2.0  # seconds to give leases back in, at the end
 
 
 class Leases(Protocol):
-    """Leases on names, kept beside a log and never in it."""
+    """Leases on names, kept next to a log and never in it."""
 
     async def claim(self, names: Sequence[str], holder: str, seconds: float) -> frozenset[str]:
-        """Takes what is free of these names, and renews what this holder has of them.
+        """Claims those of these names that are free, and renews those that this holder has.
 
-        A name is free where nobody has claimed it, its holder has released it, or has not renewed
+        A name is free if no holder has claimed it, or its holder has released it or has not renewed
         it for the seconds of its claim. Clocks of callers do not matter. Idempotent.
 
         Args:
@@ -52,7 +53,7 @@ class Leases(Protocol):
         ...
 
     async def holders(self) -> Mapping[str, str]:
-        """Who holds what, by name; leases that have run out are not among them. Raises as ``claim``."""
+        """The holder of each name, without expired leases. Raises as ``claim``."""
         ...
 
 
@@ -61,7 +62,7 @@ class Leasing(Protocol):
     """A log that several processes may share, and whose work they may divide."""
 
     def leases(self) -> Leases:
-        """The leases beside this log. Raises LogClosed, and NewerLog where it is not to be written."""
+        """The leases of this log. Raises LogClosed, and NewerLog if a newer Duolog took it over."""
         ...
 
 
@@ -82,14 +83,14 @@ class LeaseTerms(msgspec.Struct, frozen=True, kw_only=True):
 
 @final
 class LeaseHolder:
-    """The leases of this process: renews them while it lives, and notices where one was lost.
+    """The leases of this process: renews them while it lives, and notices if one was lost.
 
     Args:
         leases: of the log.
         terms: how they are kept.
 
     Attributes:
-        name: who holds them: this machine, this process, and a part by chance.
+        name: the holder's name: this machine, this process, and a random part.
 
     Raises:
         InvalidInput: terms that no lease can have.
@@ -102,7 +103,7 @@ class LeaseHolder:
         self._terms = terms
         self._held: dict[str, Callable[[], object]] = {}
         self._unsure: set[str] = set()  # claimed or given back in calls that have not returned
-        self._leaving: set[str] = set()  # of these, what is still to be given back
+        self._leaving: set[str] = set()  # those of them that are still to be released
         self._renewing = anyio.Lock()
         self.name = f"{socket.gethostname()}/{os.getpid()}/{secrets.token_hex(4)}"
 
@@ -120,7 +121,7 @@ class LeaseHolder:
 
         Args:
             name: of what.
-            on_lost: called once if somebody else has it later, since it was not renewed in time.
+            on_lost: called once if another process gets it later, as it was not renewed in time.
 
         Raises:
             LogError: as ``Leases.claim``.
@@ -140,9 +141,9 @@ class LeaseHolder:
         return True
 
     async def release(self, *names: str) -> None:
-        """Gives leases back, those that are still held; where that fails, they run out by themselves.
+        """Releases those of these leases that are still held; if that fails, they expire.
 
-        What several tasks give back at a time goes in one call.
+        One call to the store releases the leases of several tasks.
         """
         held = [name for name in names if self._held.pop(name, None) is not None]
         self._unsure.update(held)
@@ -152,7 +153,7 @@ class LeaseHolder:
                 await self._release_all()
 
     async def _release_all(self) -> None:
-        """Gives back what is to be, also for those who wait to do so."""
+        """Releases all pending leases, also those of tasks that wait to release them."""
         leaving, self._leaving = self._leaving, set()
         if not leaving:
             return
@@ -161,12 +162,12 @@ class LeaseHolder:
         except LogError as error:
             self._warn("leases were not given back, and run out", error)
         except BaseException:
-            self._leaving |= leaving  # for those of them who were not cancelled
+            self._leaving |= leaving  # for the other tasks, which were not cancelled
             raise
         self._unsure -= leaving
 
     async def others(self) -> dict[str, str]:
-        """What others hold, and who they are, by name. Raises as ``Leases.holders``."""
+        """The leases of other processes: holder by name. Raises as ``Leases.holders``."""
         held = await self._leases.holders()
         return {name: holder for name, holder in held.items() if holder != self.name}
 

@@ -174,7 +174,7 @@ class MemoryLog:
         )
 
     async def vacuum(self) -> VacuumResult:
-        """Does nothing: memory has no unused room."""
+        """Does nothing: a log in memory cannot shrink."""
         self._check_open()
         return VacuumResult(before=0, after=0, finished=True)
 
@@ -275,7 +275,7 @@ class MemoryLog:
     async def derived(
         self, kind: str, version: int, *, sessions: Sequence[str] | None = None
     ) -> AsyncIterator[Derived]:
-        """What was kept of one kind and version; see ``EventLog.derived``."""
+        """The rows of one kind and version; see ``EventLog.derived``."""
         self._check_open()
         for row in self._derived.read(kind, version, sessions):
             yield row
@@ -291,7 +291,7 @@ class MemoryLog:
         self._derived.drop()
 
     def statistics(self) -> LogStatistics:
-        """How the log stands."""
+        """State of the log."""
         return self._publisher.statistics(waiting=0, groups=self._groups, events=len(self._records))
 
     def _check_open(self) -> None:

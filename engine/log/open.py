@@ -1,4 +1,4 @@
-"""Where events are kept: a URL picks the store."""
+"""Opens logs: the URL picks the store."""
 
 from __future__ import annotations
 

@@ -43,11 +43,11 @@ class OwnProcess:
 
 
 def keep_in_forks(*things: object) -> None:
-    """Has forks of this process never free things, which they have no part in.
+    """Keeps forks of this process from freeing objects that belong to this process.
 
-    What waits for a thread in order to be closed would wait for ever there, also where a fork ends
-    without having touched it. A database connection would take part in locks that it does not hold, or
-    wait for a thread that was inside of it at the fork. The system takes back what they hold.
+    In a fork, an object that waits for a thread when it closes would wait for ever, even if the
+    fork never used it. A database connection would act on locks that it does not hold, or wait for
+    a thread that was inside it at the fork. The system frees these objects when the fork ends.
     """
     for thing in things:
         _kept.add(thing)

@@ -73,7 +73,7 @@ class Publisher:
             tap.offer(records)
 
     def skip(self, head: int) -> None:
-        """Learns that the log has grown to ``head`` by records that nobody published."""
+        """Learns that the log has grown to ``head`` by records that were not published here."""
         if head <= self.head:
             return
         missed, self.head = head - self.head, head
@@ -134,7 +134,7 @@ class Publisher:
             self._on_reader(self)
 
     def statistics(self, *, waiting: int, groups: int, events: int) -> LogStatistics:
-        """How the log, its subscriptions and its taps stand."""
+        """State of the log, its subscriptions and its taps."""
         return LogStatistics(
             position=self.end,
             waiting=waiting,

@@ -13,7 +13,7 @@ class Ranked(Protocol):
     """A log whose store can order sessions by the numbers of derived rows."""
 
     async def outdated(self, kind: str, version: int) -> Sequence[str]:
-        """The sessions that have no current row, in order of their first records.
+        """The sessions without a current row, in order of their first records.
 
         Forgotten sessions are left out: they never have one.
 

@@ -45,11 +45,11 @@ class SessionStates(Generic[State]):
         return iter(self._states.values())
 
     def get(self, session: str) -> State | None:
-        """The state of a session, where it is at hand."""
+        """The state of a session, if it is cached."""
         return self._states.get(session)
 
     def keep(self, session: str, state: State) -> None:
-        """Takes a state as the one that was used last; evicts another where there are too many."""
+        """Keeps a state as the one used last; evicts another if there are too many."""
         states = self._states
         states.pop(session, None)
         states[session] = state
@@ -77,7 +77,7 @@ class SessionStates(Generic[State]):
             self.drop(session)
 
     def evict(self, but: State | None = None) -> None:
-        """Drops the state that was not used for the longest time, where there are too many.
+        """Drops the least recently used state, if there are too many.
 
         Args:
             but: a state that stays in any case.
@@ -91,7 +91,7 @@ class SessionStates(Generic[State]):
 
 
 async def read_before(log: EventLog, record: Record) -> AsyncIterator[Record]:
-    """What the log holds of a record's session before that record, in order of position.
+    """The records of a record's session before that record, in order of position.
 
     Raises:
         LogUnavailable: the log cannot be read now.

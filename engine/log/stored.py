@@ -1,7 +1,7 @@
-"""A log on a disk: what those in a file and in a database have in common.
+"""A stored log: the parts that logs in a file and in a database share.
 
-One writer task commits what has gathered in a bounded queue as one transaction, and readers read beside
-it. A ``Backend`` brings both, and the care for what is stored.
+One writer task commits the appends that gather in a bounded queue as one transaction. Readers read
+concurrently. A ``Backend`` provides both, and maintains the stored data.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Reads(Protocol):
 
 
 class Writes(Protocol):
-    """A writer with a task of its own.
+    """A writer that runs as a separate task.
 
     Attributes:
         groups: committed so far.
@@ -138,11 +138,11 @@ class Writes(Protocol):
 
 
 class Backend(Protocol):
-    """Where a log is stored; one object for each time that a log is opened."""
+    """The storage of a log; each opening of a log creates one."""
 
     @property
     def url(self) -> str:
-        """Where the log is, without passwords."""
+        """URL of the log, without passwords."""
         ...
 
     @property
@@ -174,7 +174,7 @@ class Backend(Protocol):
         ...
 
     def start(self, tasks: TaskGroup) -> None:
-        """Makes reader, writer and publisher; they start tasks of their own here."""
+        """Makes reader, writer and publisher; they start their tasks in this group."""
         ...
 
     async def close(self) -> None:
@@ -186,7 +186,7 @@ class Backend(Protocol):
         ...
 
     async def compact_forgotten(self) -> str:
-        """Takes copies of what was erased out of the store's files; gives what held that up."""
+        """Removes copies of erased data from the store's files; returns what prevented it."""
         ...
 
     async def vacuum(self) -> VacuumResult:
@@ -235,7 +235,7 @@ class StoredLog(Generic[B]):
 
     @property
     def url(self) -> str:
-        """Where this log is; without a password."""
+        """URL of this log, without a password."""
         return self._backend.url
 
     # --- opening and closing ----------------------------------------------------------------------
@@ -261,7 +261,7 @@ class StoredLog(Generic[B]):
         self._state = "closing"
         with anyio.CancelScope(shield=True):
             await self._writer.close()
-            if self._state == "closing":  # else: closed by somebody else meanwhile
+            if self._state == "closing":  # else: another task closed it meanwhile
                 self._state = "closed"
                 self._backend.publisher.close()
                 await self._backend.close()
@@ -366,7 +366,7 @@ class StoredLog(Generic[B]):
         return await self._backend.verify()
 
     def leases(self) -> Leases:
-        """Who works on what in this log; see ``duolog.engine.log.leases``."""
+        """The leases on work in this log; see ``duolog.engine.log.leases``."""
         self._check_writable()
         return self._backend.leases()
 
@@ -387,7 +387,7 @@ class StoredLog(Generic[B]):
             batch = await self._backend.reader.versions(key, after, version)
             after = batch[-1].version
             batch.reverse()
-            while batch:  # holds no record any longer than its reader does
+            while batch:  # drops each record as soon as the reader has it
                 yield batch.pop()
 
     def read_all(
@@ -426,7 +426,7 @@ class StoredLog(Generic[B]):
         await self._backend.reader.scan_part(part, consume)
 
     async def outdated(self, kind: str, version: int) -> list[str]:
-        """The sessions that have no current row; see ``Ranked.outdated``."""
+        """The sessions without a current row; see ``Ranked.outdated``."""
         self._check_open()
         return await self._backend.reader.outdated(kind, version)
 
@@ -472,7 +472,7 @@ class StoredLog(Generic[B]):
         return await self._backend.reader.summary(session)
 
     def statistics(self) -> LogStatistics:
-        """How the log stands in this process."""
+        """State of the log in this process."""
         self._check_open()
         writer = self._writer
         return self._backend.publisher.statistics(
@@ -484,7 +484,7 @@ class StoredLog(Generic[B]):
     def derived(
         self, kind: str, version: int, *, sessions: Sequence[str] | None = None
     ) -> AsyncIterator[Derived]:
-        """What was kept of one kind and version; see ``EventLog.derived``."""
+        """The rows of one kind and version; see ``EventLog.derived``."""
         self._check_open()
         return self._derived(kind, version, sessions)
 

@@ -77,7 +77,7 @@ def _erased(records: Iterable[Record], sessions: Collection[str]) -> Iterator[Re
 
 
 class _Waiter:
-    """Where the one reader of a buffer waits for records."""
+    """Lets the one reader of a buffer wait for records."""
 
     __slots__ = ("_future",)
 
@@ -107,7 +107,7 @@ class BufferedSubscription:
         self._buffer: deque[Record] = deque()
         self._ahead: list[Record] = []  # published while the store is still being read
         self._position = after  # delivered
-        self._cursor = after  # in the buffer or delivered: where reading would go on
+        self._cursor = after  # in the buffer or delivered: reading would resume here
         self._target: int | None = None  # reading up to here; beyond it lies ``_ahead``
         self._live = False
         self._fallbacks = 0
@@ -116,7 +116,7 @@ class BufferedSubscription:
         self._waiter = _Waiter()
 
     def offer(self, records: Sequence[Record]) -> None:
-        """Takes published records, or falls back to reading where they are too many."""
+        """Takes published records, or falls back to reading if there are too many."""
         if records[0].position <= self._cursor:  # it starts at a position still to come
             records = [record for record in records if record.position > self._cursor]
             if not records:
@@ -142,7 +142,7 @@ class BufferedSubscription:
         self._ahead = list(_erased(self._ahead, sessions))
 
     def fall_back(self) -> None:
-        """Reads from the store again, from where the buffer ends."""
+        """Reads from the store again, from the end of the buffer."""
         if self._live or self._target is not None:
             self._fallbacks += 1
         self._live = False
@@ -151,13 +151,13 @@ class BufferedSubscription:
         self._waiter.wake()
 
     async def _fill(self) -> None:
-        """Waits for records where the subscription is live, else reads a batch from the store."""
+        """Waits for records if the subscription is live, else reads a batch from the store."""
         source = self._source
         if self._live:
             await self._waiter.wait()
             return
         if self._target is None:
-            # From here on, what is published is kept; what is there already is read.
+            # From here on it keeps published records; it reads the earlier ones from the store.
             self._target = source.head
         upto = self._target
         records: list[Record] = []

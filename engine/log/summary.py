@@ -58,7 +58,7 @@ STATE = (
 
 
 def state_of(row: Sequence[Any]) -> SessionState:
-    """What a row of ``STATE`` says of a session; further columns may follow."""
+    """The state of a session from a row of ``STATE``; further columns may follow."""
     state = SessionState(row[1], row[0])
     state.task, state.instance = row[2], row[3]
     state.group = _labels(row[4])
@@ -93,7 +93,7 @@ def progress_of(state: SessionState) -> tuple[float, ...]:
 
 @final
 class StreamState:
-    """Where a stream ends: its key in the store, its version, and the hash of its last record."""
+    """The end of a stream: its key in the store, its version, and the hash of its last record."""
 
     __slots__ = ("hash", "key", "version")
 

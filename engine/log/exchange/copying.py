@@ -1,8 +1,9 @@
 """Copies a log into another store: records, positions, ids, versions and bytes as they are.
 
-The copy is a log of its own that nobody else writes to. It resumes where it ends, since position n of
-the one is position n of the other; it goes on while the source grows, a batch at a time where it is
-behind; and what was forgotten in the source since is forgotten in the copy, now and then as it goes on.
+The copy is a separate log that nothing else may write to. Position n of the source is position n of
+the copy, so an interrupted copy resumes at its end. It can follow a growing source; if it is
+behind, it copies a batch at a time. At times it also forgets the sessions that the source has
+forgotten.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from ..summary import FORGOTTEN
 __all__ = ("LogCopied", "copy_log")
 
 _BATCH: Final = 1024
-_ERASURES: Final = 30.0  # seconds between looks for what was forgotten, while it follows
+_ERASURES: Final = 30.0  # seconds between looks for forgotten sessions, while it follows
 _SHARE: Final = 20  # times as long as the look before took, at least: it reads all summaries
-_LATEST: Final = 16  # records of the copy that are compared with the source before it goes on
+_LATEST: Final = 16  # last records of the copy that are compared with the source before it resumes
 
 
 class LogCopied(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,16 +49,16 @@ async def copy_log(
     follow: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> LogCopied:
-    """Copies a log, or goes on copying it.
+    """Copies a log, or resumes a copy.
 
     Args:
         source: the log; others may be writing it.
         target: the copy: empty, or the beginning of the source.
-        follow: go on with what the source takes, until it is cancelled.
+        follow: keep copying new records of the source until cancelled.
         progress: called with the position that the copy has reached.
 
     Raises:
-        InvalidInput: the target holds something else than a beginning of the source.
+        InvalidInput: the target is not a beginning of the source.
         LogError: one of them cannot be read or written.
     """
     position = target.statistics().position
@@ -73,7 +74,7 @@ async def copy_log(
                 due = now + max(_ERASURES, _SHARE * (now - looked))
                 while await _grows(news, target.statistics().position, due):
                     await _copy(source, target, progress)
-                await _copy(source, target, progress)  # what came just as the time was over
+                await _copy(source, target, progress)  # records that came as the time ran out
                 looked = anyio.current_time()
                 await _forget(source, target, known)
     position = target.statistics().position
@@ -81,7 +82,7 @@ async def copy_log(
 
 
 async def _copy(source: EventLog, target: Store, progress: Callable[[int], None] | None) -> int:
-    """Copies what the target does not hold yet; gives how many records."""
+    """Copies the records that the target lacks; returns their number."""
     copied = 0
     async for batch in _batches(source, target.statistics().position):
         for outcome in await target.restore(batch):
@@ -105,7 +106,7 @@ async def _grows(news: Subscription, position: int, due: float) -> bool:
 
 
 async def _check_beginning(source: EventLog, target: EventLog, position: int) -> None:
-    """Raises InvalidInput where what the target ends with is not in the source at the same place."""
+    """Raises InvalidInput unless the source has the target's last records at the same positions."""
     after = max(position - _LATEST, 0)
     held = {record.position: record async for record in target.read_all(after_position=after)}
     if not held:
@@ -139,7 +140,7 @@ async def _batches(source: EventLog, after: int) -> AsyncIterator[list[Record]]:
 
 
 async def _holds_bodies(target: EventLog, session: str) -> bool:
-    """Whether bodies are left of a session of which erased records were copied since it was begun."""
+    """Whether a session, erased after a part of it was copied, still has bodies in the target."""
     async for record in target.read_all(session=session):
         if record.body is not None:
             return True
@@ -147,7 +148,7 @@ async def _holds_bodies(target: EventLog, session: str) -> bool:
 
 
 async def _forget(source: EventLog, target: Store, known: set[str]) -> tuple[str, ...]:
-    """Forgets in the target what is forgotten in the source, but for what is known to be in both."""
+    """Forgets in the target what the source has forgotten, except sessions known to be done."""
     forgotten: list[str] = []
     async for summary in source.sessions():
         session = summary.session

@@ -1,14 +1,14 @@
-"""JSON Lines: a log as text, one record a line, for other programs and for moving house.
+"""JSON Lines: a log as text, one record a line, for other programs and for migrations.
 
 The round trip is exact: ids, versions, times and bodies come back as they were, unknown kinds and
-older schemas byte for byte. Both ways stream, in memory that does not grow with the log. A line
-(here on two)::
+older schemas byte for byte. Export and import stream, in memory that does not grow with the log. A
+line (here on two)::
 
     {"session":"s1","stream":"trace","version":1,"kind":"MessageSent","schema":1,"time":0.5,
      "actor":"ann","role":"human","position":7,"body":{"kind":"MessageSent","text":"hello"}}
 
-``cause``, ``seen`` and ``id`` are there where the record has them. ``body`` is null where it was
-erased; a body that would not fit on a line stands as a string in ``text`` instead.
+``cause``, ``seen`` and ``id`` are present if the record has them. ``body`` is null if it was
+erased. A body that would not fit on a line is written as a string in ``text`` instead.
 """
 
 from __future__ import annotations
@@ -214,11 +214,11 @@ async def _records(log: EventLog, sessions: Sequence[str] | None) -> AsyncIterat
 
 @final
 class Lines:
-    """The lines of a file in batches, each with its number and what it holds.
+    """The lines of a file in batches, each with its number and its content.
 
     Args:
         file: open for reading.
-        check: what else a record has to pass; raises InvalidInput or CodecError where it does not.
+        check: a further check of each record; raises InvalidInput or CodecError if it fails.
     """
 
     def __init__(

@@ -38,13 +38,13 @@ class LineProblem(NamedTuple):
 
 
 class Imported(msgspec.Struct, frozen=True, kw_only=True):
-    """What an import did.
+    """The result of an import.
 
     Attributes:
-        records: taken into the log.
+        records: appended to the log.
         known: lines that the log had already.
         lost: placeholders for records that are missing in a stream.
-        problems: lines that could not be taken.
+        problems: lines that could not be imported.
     """
 
     records: int
@@ -111,7 +111,7 @@ def _check(record: Record) -> None:
 
 @final
 class _StreamState:
-    """How far a stream of the target is: what it held before is compared, the rest is appended."""
+    """Progress in a stream of the target: compares records that it has, and appends the rest."""
 
     def __init__(self, existing: AsyncIterator[Record]) -> None:
         self._existing: AsyncIterator[Record] | None = existing
@@ -209,7 +209,7 @@ class _Import:
         return again
 
     async def _place(self, number: int, record: Record) -> list[_Item]:
-        """What has to be appended for a record: itself, and placeholders for what is missing."""
+        """The appends for a record: the record, and placeholders for missing records before it."""
         key = (record.session, record.stream)
         stream = self._streams.get(key)
         if stream is None:

@@ -21,13 +21,13 @@ __all__ = ("OutputRules", "check_output", "is_log", "log_files", "output_file", 
 _Path: TypeAlias = str | os.PathLike[str]
 
 _BESIDE: Final = ("-wal", "-shm", "-journal")
-"""What SQLite appends to the name of a file for those that it keeps beside it."""
+"""Suffixes of the files that SQLite keeps next to a database file."""
 
 _TABLES: Final = {"events", "sessions", "streams"}
 
 
 class OutputRules(NamedTuple):
-    """What an output file may take the place of; never a log.
+    """Which files an output file may replace; never a log.
 
     Attributes:
         inputs: files that are being read, which are never replaced either.
@@ -42,7 +42,7 @@ _REPLACING: Final = OutputRules()
 
 
 def log_files(path: Path) -> tuple[Path, ...]:
-    """The file of a SQLite log, and those that SQLite keeps beside it."""
+    """The file of a SQLite log, and those that SQLite keeps next to it."""
     return (path, *(Path(f"{path}{end}") for end in _BESIDE))
 
 
@@ -110,7 +110,7 @@ def output_file(path: _Path, rules: OutputRules = _REPLACING) -> Iterator[Binary
 
 
 def is_log(path: Path) -> bool:
-    """Whether a file is a SQLite log of Duolog's, or one that is kept beside such a log."""
+    """Whether a file is a Duolog log in SQLite, or a file that SQLite keeps next to one."""
     for end in _BESIDE:
         name = path.name.removesuffix(end)
         if name not in ("", path.name) and is_log(path.with_name(name)):
@@ -158,7 +158,7 @@ def _same_file(one: Path, other: Path) -> bool:
 
 
 def _name(temporary: Path, target: Path) -> None:
-    """Gives a file its name, if nothing has it; a link does that in one step where there are links."""
+    """Gives a file its name if the name is free; in one step if the file system has hard links."""
     try:
         os.link(temporary, target)
     except FileExistsError:

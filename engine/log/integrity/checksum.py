@@ -1,9 +1,9 @@
 """The checksum of a record: it shows later whether what is read is what was written.
 
-CRC-32 over the envelope, as JSON, and over the body behind it. It finds any damage of up to 32 bits in
-a row, and all but one in four billion of the rest; it does not withstand somebody who means to deceive,
-as the hash chain does. That of an erased record is over its envelope alone, so that nothing which is
-left says anything about a body.
+CRC-32 over the envelope, as JSON, and over the body behind it. It finds any damage of up to 32 bits
+in a row, and all but one in four billion of the rest. Unlike the hash chain, it does not protect
+against deliberate changes. The checksum of an erased record covers its envelope alone, so it
+reveals nothing about the body.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 For each record n of a stream, h_n = SHA-256 of h_(n-1), the envelope, and m_n, with m_n the
 HMAC-SHA-256 of the body under a random salt of the session. Erasing a session deletes its salt with
-its bodies: the chain can still be followed through m_n, and nobody can guess a body from it.
+its bodies. The chain can still be followed through m_n, but no body can be guessed from it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def new_salt() -> bytes:
 
 
 def mac(salt: bytes | None, body: bytes | None) -> bytes:
-    """m_n: what a body leaves in the chain."""
+    """m_n: the trace of a body in the chain."""
     return START if body is None or salt is None else hmac.digest(salt, body, "sha256")
 
 

@@ -30,7 +30,7 @@ def lost(head: int, marked: int, *, synced: bool) -> str:
 
 
 class Link(NamedTuple):
-    """What the chain holds of a record: m_n, h_n, and the session's salt unless it is forgotten."""
+    """The chain's entry for a record: m_n, h_n, and the session's salt unless it is forgotten."""
 
     mac: bytes
     hash: bytes
@@ -76,11 +76,11 @@ class Verifier:
         self._expected = (position, crc, synced)
 
     def feed(self, record: Record, chained: Link | None = None, crc: int | None = None) -> None:
-        """Takes the next record, its link where the log is chained, and its checksum."""
+        """Takes the next record, its link if the log is chained, and its checksum."""
         self._events += 1
         try:
             self._check(record, chained, crc)
-        except (TypeError, ValueError, OverflowError) as error:  # a text where a number was, say
+        except (TypeError, ValueError, OverflowError) as error:  # e.g. text instead of a number
             self.complain(f"the record holds what was never written: {error}", record)
 
     def _check(self, record: Record, chained: Link | None, crc: int | None) -> None:
@@ -119,7 +119,7 @@ class Verifier:
         except (CodecError, InvalidInput) as error:
             self.complain(str(error), record)
             with suppress(CodecError):
-                event = record.event  # what is readable still counts for the session's summary
+                event = record.event  # a readable event still counts for the session's summary
         if isinstance(event, Forgotten):
             self._erased.add(record.session)
         elif isinstance(event, RecordsLost):

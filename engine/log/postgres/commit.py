@@ -1,8 +1,9 @@
 """Group commit on PostgreSQL: many appends become one transaction under the lock of the log.
 
-Who holds the lock gives out the next positions, and lets go of it by committing; so positions have no
-gaps, grow in commit order, and a reader who sees one sees all before. What is known of sessions is
-kept between groups as long as nobody else writes; the row that is locked shows whether somebody did.
+The writer that holds the lock assigns the next positions and releases the lock by committing. So
+positions are gapless and grow in commit order, and a reader that sees one sees all before it. The
+writer caches session state between groups until another writer commits; the locked row shows
+whether one did.
 """
 
 from __future__ import annotations
@@ -74,10 +75,10 @@ async def was_committed(connection: Connection, sql: Statements, group: Prepared
 
 
 async def _has(connection: Connection, sql: Statements, group: Prepared) -> bool | None:
-    """Whether the log has a group's last record; None while somebody has the log locked.
+    """Whether the log has a group's last record; None while another connection has the log locked.
 
-    The group had the lock when its records were sent. Who has it now finds the group committed, or
-    never will; also on a server that took over.
+    The group had the lock when its records were sent. So once this connection gets the lock, the
+    group is either committed or never will be. The same is true on a server that took over.
     """
     try:
         async with connection.transaction():
@@ -162,7 +163,8 @@ class Statements:
             "SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bytea[])"
         )
         self.partition = f"SELECT {s}.add_partition()"
-        # Waits until who attached the last partition has let go of it, and so has told everybody.
+        # Waits until the process that attached the last partition has released it. By then the
+        # server has told all connections about the partition.
         self.attached = (
             f"SELECT pg_relation_size(to_regclass(format('{s}.records_%s', partitioned - partition))) "
             f"FROM {s}.log"
@@ -186,7 +188,7 @@ class Statements:
         return "; ".join(steps)
 
     def begin_if(self, position: int, epoch: int) -> str:
-        """Begins a transaction, and takes the lock if the log is as it is known and nobody has it.
+        """Begins a transaction; takes the lock if it is free and the log is unchanged.
 
         Answered with ``SELECT 1``, and else with ``SELECT 0``.
         """
@@ -238,7 +240,7 @@ class _Repeated:
         }
 
     def prepare(self) -> str:
-        """Prepares all of them on a new connection; empty where they are not to be."""
+        """Prepares all statements on a new connection; empty if statements are not prepared."""
         if not self._prepared:
             return ""
         return "; ".join(
@@ -269,9 +271,9 @@ class Committer:
         self._known = Known(settings.url)
         self._decided = Decided()
         self._seen = (-1, -1)  # position and epoch of the log up to which its sessions are known
-        self._alone = False  # whether nobody else has written between the last two groups
-        self._ahead: Sequence[Append] = ()  # a group that was decided of before it is begun
-        self._begun: bool | None = None  # whether with the lock, where a transaction is begun
+        self._alone = False  # whether no other writer committed between the last two groups
+        self._ahead: Sequence[Append] = ()  # a group that is decided before its transaction begins
+        self._begun: bool | None = None  # whether the open transaction has the lock
         self._partitioned = 0
         self._connection: Connection
 
@@ -283,40 +285,42 @@ class Committer:
         self._ahead = ()
 
     def take_ahead(self, group: Sequence[Append]) -> None:
-        """Decides of a group while the one before is being committed, if that needs no look at the log.
+        """Decides a group while the last one is being committed, if it need not read the log.
 
-        Where that one fails, ``reset`` has everything decided anew.
+        If that commit fails, ``reset`` makes the group be decided again.
         """
         if self._knows_all_of(group):
             try:
                 self._decide(group, self._seen[0])
             except BaseException:
-                self.reset()  # what is kept of sessions counts a part of the group already
+                self.reset()  # the cached sessions already count a part of the group
                 raise
             self._ahead = group
 
     async def begin(self, connection: Connection) -> None:
-        """Begins the transaction of the next group, and locks the log if nobody has written since.
+        """Begins the transaction of the next group; locks the log if it has not changed since.
 
-        Who has the lock is not waited for: the outcomes of the group before are still to be handed out.
+        Does not wait for another process that has the lock: the outcomes of the last group have
+        not been handed out yet.
         """
         answer = await connection.execute(self._sql.begin_if(*self._seen))
         self._begun = answer == "SELECT 1"
 
     async def end(self, connection: Connection) -> None:
-        """Ends a transaction that was begun for a group which is not coming any more."""
+        """Ends a transaction that was begun for a group that no longer comes."""
         begun, self._begun = self._begun, None
         if begun is not None:
             await connection.execute("ROLLBACK")
 
     def lose(self) -> None:
-        """Takes notice that the connection is gone, and with it what was begun on it."""
+        """Notes that the connection is gone, and its open transaction with it."""
         self._begun = None
         self.reset()
 
     async def prepare(self, connection: Connection, group: Sequence[Append]) -> Prepared:
-        """Begins a transaction under the lock of the log and writes what belongs to a group besides its
-        records; leaves each append's outcome in it. An append in conflict fails alone.
+        """Begins a transaction under the lock of the log and writes a group, except its records.
+
+        Stores each append's outcome in the append. An append in conflict fails alone.
 
         Raises:
             NewerLog: a newer Duolog has taken the log over.
@@ -336,8 +340,8 @@ class Committer:
             if self._known.position < self._partitioned:
                 break
             # The server shows what a transaction wrote a moment before it has others look for a new
-            # partition. So one is attached before the transaction that first writes to it: else who
-            # saw its position, and not yet the partition, would miss its records.
+            # partition. So this attaches one before the transaction that first writes to it. A
+            # reader that saw the position before the partition would miss the records.
             await connection.execute("ROLLBACK")
             self.reset()
             begun = None
@@ -361,8 +365,8 @@ class Committer:
             await connection.execute("COMMIT")
             return
         advanced = [progress_of(state) for state, about in decided.touched.items() if not about]
-        # The client sends what stands there as it is, behind the COPY: further statements that stand
-        # there, too, save two exchanges with the server.
+        # The client sends ``where`` unchanged after the COPY. Further statements in it save two
+        # round trips to the server.
         end = self._sql.commit_at(self._known.position, list(zip(*advanced, strict=True)))
         await connection.copy_records_to_table(
             "records",
@@ -375,7 +379,7 @@ class Committer:
     # --- beginning --------------------------------------------------------------------------------
 
     def _knows_all_of(self, group: Sequence[Append]) -> bool:
-        """Whether a group can be taken without a look at the log, if nobody else has written to it."""
+        """Whether a group can be decided without reading the log, if no other writer committed."""
         if not self._alone:
             return False
         for append in group:
@@ -388,7 +392,7 @@ class Committer:
         return True
 
     async def _begin_as_known(self, group: Sequence[Append], begun: bool | None) -> str:
-        """Takes a group, then begins and locks in one go; as ``_lock`` where others have written since."""
+        """Decides a group, then begins and locks in one go; as ``_lock`` if others wrote since."""
         position, epoch = self._seen
         if group is not self._ahead:
             self._decide(group, position)
@@ -402,8 +406,7 @@ class Committer:
         return await self._lock(group)
 
     async def _lock(self, group: Sequence[Append]) -> str:
-        """Locks the log, looks up what is to be known of a group, and takes it; gives the id of the
-        transaction.
+        """Locks the log, looks up what a group needs and decides it; returns the transaction's id.
 
         Raises:
             NewerLog: a newer Duolog has taken the log over.
@@ -490,7 +493,7 @@ class Committer:
     # --- writing ----------------------------------------------------------------------------------
 
     async def _write(self) -> None:
-        """Writes what was gathered besides records, and how far sessions have got."""
+        """Writes everything but the records: sessions, streams, ids, hash chain and checkpoints."""
         connection, sql, decided = self._connection, self._sql, self._decided
         moved = [(*key, position) for key, position in decided.moved.items()]
         changed = [
@@ -508,5 +511,5 @@ class Committer:
 
 
 def refused(append: Append, error: Exception) -> InvalidInput:
-    """What an append is answered that the server refuses for its values."""
+    """The error of an append whose values the server refuses."""
     return InvalidInput(f"an event of session {append.session!r} cannot be stored: {error}")

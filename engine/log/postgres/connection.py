@@ -56,7 +56,7 @@ _UNUSABLE: Final = (
 )
 
 LOST: Final = (*_UNUSABLE, asyncpg.PostgresError)
-"""What may be raised where the server is gone; see ``is_lost``."""
+"""Errors that may be raised if the server is gone; see ``is_lost``."""
 
 # Classes of SQLSTATE: connection failures, operator intervention (shut down, starting up), a server
 # that only reads (it was the primary), too many connections, deadlocks.
@@ -64,10 +64,10 @@ _GONE: Final = ("08", "57P", "25006", "53300", "40")
 
 
 class Identity(NamedTuple):
-    """Who a log is.
+    """Identity of a log.
 
     Attributes:
-        log: its id, by chance.
+        log: its random id.
         layout: number of its table layout.
         chained: whether it keeps a hash chain.
         position: of its last record.
@@ -105,7 +105,7 @@ async def connect(settings: Settings) -> Connection:
 
 
 async def open_schema(settings: Settings, *, create: bool) -> Identity:
-    """Who the log in a schema is; makes it where there is none, if asked to.
+    """The identity of the log in a schema; makes the log if there is none and ``create`` is set.
 
     Raises:
         LogNotFound: there is none, and it is not to be created.
@@ -150,7 +150,7 @@ async def open_schema(settings: Settings, *, create: bool) -> Identity:
 
 async def _recognise(connection: Connection, settings: Settings) -> Identity | None:
     schema = settings.schema
-    # In one statement: between two, somebody else may have made the log.
+    # In one statement: between two, another process may have made the log.
     [(there, tables_there)] = await connection.fetch(
         "SELECT to_regclass($1) IS NOT NULL, EXISTS (SELECT FROM pg_tables WHERE schemaname = $2)",
         f"{schema}.log",
@@ -170,7 +170,7 @@ async def _recognise(connection: Connection, settings: Settings) -> Identity | N
 
 
 async def _migrate(connection: Connection, settings: Settings, found: Identity) -> Identity:
-    """Gives an older log today's layout; left as it is where the role does not own it."""
+    """Upgrades an older log to today's layout; leaves it unchanged if the role does not own it."""
     schema = settings.schema
     async with connection.transaction():
         owned = await connection.fetchval(
@@ -183,7 +183,7 @@ async def _migrate(connection: Connection, settings: Settings, found: Identity) 
         layout = await connection.fetchval(f"SELECT layout FROM {schema}.log FOR UPDATE")
         for statements in migrations(schema, layout):
             await connection.execute(statements)
-        if layout < LAYOUT:  # else somebody else was faster
+        if layout < LAYOUT:  # else another process was faster
             await connection.execute(
                 f"UPDATE {schema}.log SET layout = {LAYOUT}, epoch = epoch + 1"
             )
@@ -210,7 +210,7 @@ async def _add_derived(connection: Connection, schema: str) -> None:
 
 
 def check_layout(identity: Identity, where: str) -> None:
-    """Raises where a log cannot be written, since its layout is another one.
+    """Checks that a log has the layout that this program writes.
 
     Raises:
         NewerLog: a newer Duolog made it.
@@ -226,7 +226,7 @@ def check_layout(identity: Identity, where: str) -> None:
 
 
 def check_taken_over(layout: int, where: str) -> None:
-    """Raises where a newer Duolog has changed the tables of a log since it was opened.
+    """Checks that no newer Duolog has changed the tables of a log since it was opened.
 
     Args:
         layout: the number of its layout now.
@@ -242,12 +242,12 @@ def check_taken_over(layout: int, where: str) -> None:
 
 
 def translate(error: BaseException, where: str, *, so: str) -> LogError:
-    """What an error of the server or the connection means to the user of a log.
+    """Translates an error of the server or the connection into a LogError.
 
     Args:
         error: the error.
         where: the log.
-        so: what follows for what was to be done.
+        so: what the error means for the work that was to be done.
     """
     if isinstance(error, asyncpg.InvalidCatalogNameError):
         return LogNotFound(f"{where}: there is no such database; create it first")

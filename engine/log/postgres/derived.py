@@ -70,7 +70,7 @@ async def find_keys(connection: Connection, schema: str, sessions: Sequence[str]
 
 
 async def outdated(connection: Connection, schema: str, kind: str, version: int) -> list[str]:
-    """The sessions that have no current row; see ``Ranked.outdated``."""
+    """The sessions without a current row; see ``Ranked.outdated``."""
     if await _is_readable(connection, schema):
         found = await connection.fetch(_OUTDATED.format(schema=schema), kind, version)
     else:

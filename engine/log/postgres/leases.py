@@ -1,4 +1,4 @@
-"""Leases in a table beside the log's, by the server's clock."""
+"""Leases in a table of the log's schema, by the server's clock."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The log in a PostgreSQL database: group commit by one writer task, readers beside it, many machines.
+"""The log in a PostgreSQL database: group commit by one writer task, many readers and machines.
 
-One connection writes, up to four read, and one listens where there are subscriptions.
+One connection writes, up to four read, and one listens if there are subscriptions.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ class PostgresSchema:
 
     @property
     def url(self) -> str:
-        """Where the log is, without a password."""
+        """URL of the log, without a password."""
         return self._settings.url
 
     async def open(self, *, create: bool) -> None:
-        """Looks who the log is, and makes it if there is none."""
+        """Reads the log's identity; creates the log if there is none and ``create`` is set."""
         self._identity = await open_schema(self._settings, create=create)
         self.writable = self._identity.layout == LAYOUT
 
@@ -99,7 +99,7 @@ class PostgresSchema:
         )
 
     def leases(self) -> PostgresLeases:
-        """Who works on what in this log."""
+        """The leases on work in this log."""
         return PostgresLeases(self.reader, self._settings.schema)
 
     async def keep_derived(self, rows: Sequence[Derived]) -> int:

@@ -83,10 +83,10 @@ async def _erase(connection: Connection, schema: str, key: int, session: str, st
 
 
 async def vacuum(connection: Connection, settings: Settings) -> VacuumResult:
-    """Gives room back, and rewrites the partitions that may still hold copies of what was erased.
+    """Frees unused space, and rewrites the partitions that may still hold copies of erased data.
 
-    A partition that is rewritten is locked meanwhile. Who is not its owner cannot do it; the result
-    then says that it is not finished.
+    A partition is locked while it is rewritten. Only its owner can rewrite it; for other roles, the
+    result says that it is not finished.
 
     Raises:
         NewerLog: a newer Duolog has taken the log over.

@@ -32,7 +32,7 @@ BATCH: Final = 512
 _STRETCH: Final = 4096  # records that a scan reads in one go
 _IN_PART: Final = 1 << 14  # positions among which the records of a part are looked for in one go
 _CONNECTIONS: Final = 4
-_NAMES: Final = 50_000  # names of streams kept, so that rows need no join
+_NAMES: Final = 50_000  # cached names of streams, so that queries can do without a join
 
 EVENT: Final = "position, stream, version, kind, schema, time, actor, role, cause, seen, id, body"
 """The columns of a record, in the order that ``records_of`` takes them."""
@@ -60,7 +60,7 @@ def detached(where: str, first: int) -> str:
 
 @final
 class Reader:
-    """Reads on connections of its own, several at once.
+    """Reads on separate connections, several at once.
 
     Args:
         settings: which log.
@@ -78,7 +78,7 @@ class Reader:
     # --- connections ------------------------------------------------------------------------------
 
     async def call(self, work: Callable[[Connection], Awaitable[T]]) -> T:
-        """Reads on one of the connections; again on another one where the server went away.
+        """Reads on one of the connections; if the server goes away, again on another one.
 
         Raises:
             LogClosed: the log is closed.
@@ -229,7 +229,7 @@ class Reader:
         return {key: (session, stream) for key, session, stream in rows}
 
     async def stream_end(self, session: str, stream: str) -> tuple[int, int]:
-        """The key of a stream and its version; zeros where there is none."""
+        """The key of a stream and its version; zeros if there is none."""
         s = self._schema
         end = await self.call(
             lambda connection: connection.fetchrow(
@@ -301,7 +301,7 @@ class Reader:
         return await self._records(connection, rows)
 
     async def links(self, connection: Connection, after: int, upto: int) -> dict[int, Link]:
-        """What the hash chain holds of the records in a range of positions."""
+        """The links of the hash chain for the records in a range of positions."""
         s = self._schema
         rows = await connection.fetch(
             f"SELECT c.position, c.mac, c.hash, o.salt FROM {s}.chain c "
@@ -362,13 +362,13 @@ class Reader:
         return await self.call(read)
 
     async def listed(self, after: int) -> tuple[list[SessionSummary], int]:
-        """A batch of summaries after a key, and the last key; none where there are no more."""
+        """A batch of summaries after a key, and the last key; empty at the end."""
         return await self.call(partial(self.summaries, after=after))
 
     async def summaries(
         self, connection: Connection, after: int
     ) -> tuple[list[SessionSummary], int]:
-        """A batch of summaries after a key, and the last key; none where there are no more."""
+        """A batch of summaries after a key, and the last key; empty at the end."""
         rows = await connection.fetch(
             f"SELECT {_SUMMARY} FROM {self._schema}.summaries WHERE key > $1 ORDER BY key LIMIT $2",
             after,

@@ -1,4 +1,4 @@
-"""What the URL of a log on PostgreSQL says."""
+"""The settings in the URL of a log on PostgreSQL."""
 
 from __future__ import annotations
 

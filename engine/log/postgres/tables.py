@@ -1,8 +1,9 @@
 """The tables of a log on PostgreSQL, one schema for each log.
 
-Text is compared byte by byte. Keys of sessions and streams are the positions of their first records,
-so that nothing but the position is counted. Positions are given out under the lock of the one row of
-``log``, which is held until the commit: so they have no gaps, and whoever sees one sees all before.
+Text is compared byte by byte. The key of a session or stream is the position of its first record,
+so the position is the only counter. A writer assigns positions under the lock of the one row of
+``log``, which it holds until the commit. So positions are gapless, and a reader that sees one sees
+all before it.
 """
 
 from __future__ import annotations

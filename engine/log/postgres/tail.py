@@ -1,6 +1,7 @@
-"""Publishes what is appended to a PostgreSQL log, here and elsewhere, once somebody reads it here.
+"""Publishes records appended to a PostgreSQL log, here and elsewhere, once it has a reader here.
 
-Each group that is committed notifies those who listen; who cannot, behind a pooler, looks often.
+Each committed group notifies the listening processes. A process that cannot listen, because it is
+behind a pooler, polls often.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from .settings import Settings
 
 __all__ = ("Tail",)
 
-_LISTENING: Final = 1.0  # seconds between looks while the server notifies
-_LOOKING: Final = 0.05  # seconds between looks where it cannot
+_LISTENING: Final = 1.0  # seconds between polls while the server notifies
+_LOOKING: Final = 0.05  # seconds between polls if it cannot
 
 
 @final
@@ -54,7 +55,7 @@ class Tail:
             self._tasks.start_soon(self._run, name=f"follower of {self._settings.url}")
 
     def take(self, records: Sequence[Record]) -> None:
-        """Publishes what was committed here; what others committed before it is read first."""
+        """Publishes records committed here; reads earlier ones of other processes first."""
         if not records:
             return
         publisher = self.publisher
@@ -102,7 +103,7 @@ class Tail:
             self._grown.clear()
 
     async def _listen(self) -> None:
-        """Has the server say when the log has grown; listens again where the connection was lost."""
+        """Listens for the server's notices of growth; reconnects if the connection is lost."""
         backoff = Backoff(0.1, longest=2.0)
         while not self._stopped:
             connection: Connection | None = None

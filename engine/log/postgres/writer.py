@@ -1,7 +1,7 @@
 """The writer of a PostgreSQL log: appends gather in a queue, and are committed group by group.
 
-Where the server goes away, the writer comes back to it, and looks whether the group that was on its
-way is in the log; so nothing is written twice, and nothing is guessed.
+If the server goes away, the writer reconnects and checks whether the log has the group that it had
+sent. So nothing is written twice, and nothing is guessed.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _Work: TypeAlias = Callable[[Connection], Awaitable[object]]
 _EVENTS: Final = (
     512  # in one transaction, more only if they are one append; others prepare meanwhile
 )
-_AHEAD: Final = 256  # appends that are a group of their own while another is being committed
+_AHEAD: Final = 256  # appends that make a separate group while another is being committed
 _BURST: Final = 16  # appends in a group from which another one is likely to follow at once
 _SLOW: Final = 1.0  # seconds from which a commit is reported
 
-# Where the server refuses values, and not the transaction.
+# The server refuses values, not the transaction.
 _REFUSED: Final = (
     asyncpg.DataError,
     asyncpg.IntegrityConstraintViolationError,
@@ -119,7 +119,7 @@ class Writer:
             self._finished.set()
 
     def _end(self, group: list[Append]) -> None:
-        """Ends the waiting of those who are left: there are none but after a forced cancellation."""
+        """Settles the appends that are left; there are some only after a forced cancellation."""
         for append in group:
             if not (append.settled or isinstance(append.outcome, Exception)):
                 append.outcome = OutcomeUnknown(
@@ -136,7 +136,7 @@ class Writer:
         failure: Exception | None = None
         try:
             records = await self._commit(group)
-        except Exception as error:  # noqa: BLE001 (it is for those who wait for the outcome)
+        except Exception as error:  # noqa: BLE001 (for the callers that wait for the outcome)
             failure = await self._failure(error)
         seconds = time.perf_counter() - began
         if seconds > _SLOW:
@@ -149,18 +149,18 @@ class Writer:
             )
         if failure is not None:
             self._committer.reset()
-            for append in group:  # whatever it was to be: it is not in the log, or nobody knows
+            for append in group:  # each append is not in the log, or its fate is unknown
                 append.outcome = copy.copy(failure)
         if records:
             self.groups += 1
             self.events += len(records)
         if self._goes_on:
-            await self._begin()  # before they go on who wait: the server is to wait for nobody
+            await self._begin()  # before the callers resume: the server need not wait for them
             self._settle(group, records)
         else:
             self._settle(group, records)
             if len(group) >= _BURST:
-                await self._begin()  # while they prepare what they append next
+                await self._begin()  # while the callers prepare their next appends
 
     def _settle(self, group: Sequence[Append], records: Sequence[Record]) -> None:
         """Hands out the outcomes of a group, and publishes its records."""
@@ -173,19 +173,19 @@ class Writer:
         return bool(self._next) or self.queue.begins_with_append
 
     def _take_ahead(self) -> None:
-        """Decides of the next group, if it is large enough to be one."""
+        """Decides the next group, if it is large enough to be one."""
         if not self._next and len(self.queue) >= _AHEAD:
             self._next = self.queue.take(_EVENTS)
             if self._next:
                 self._committer.take_ahead(self._next)
 
     async def _begin(self) -> None:
-        """Begins the next transaction, and ends it where there turns out to be nobody for it."""
+        """Begins the next transaction, and ends it if no append is left for it."""
         if self._connection is None:
             return
         try:
             await self._committer.begin(self._connection)
-            if not self._goes_on:  # nobody came, or who waited was cancelled meanwhile
+            if not self._goes_on:  # no append came, or the waiting ones were cancelled meanwhile
                 await self._committer.end(self._connection)
         except LOST as error:
             await self._lose(error)
@@ -232,7 +232,7 @@ class Writer:
             await backoff.wait()
 
     async def _finish(self, connection: Connection) -> bool:
-        """Has the group that was prepared committed, and decides of the next meanwhile; gives True."""
+        """Commits the prepared group and decides the next meanwhile; returns True."""
         self._loop.call_soon(self._take_ahead)
         await self._committer.commit(connection)
         return True
@@ -240,7 +240,7 @@ class Writer:
     async def _accepted(
         self, connection: Connection, group: list[Append], step: Awaitable[T]
     ) -> T | None:
-        """What a step of a commit gives; None where the server refuses a value in the group."""
+        """The result of a step of a commit; None if the server refuses a value in the group."""
         try:
             return await step
         except _REFUSED as error:
@@ -267,13 +267,15 @@ class Writer:
         for append in group:
             try:
                 records += await self._commit([append])
-            except Exception as error:  # noqa: BLE001 (it is for who waits for the outcome)
+            except Exception as error:  # noqa: BLE001 (for the caller that waits for the outcome)
                 append.outcome = await self._failure(error)
         return records
 
     async def _failure(self, error: Exception) -> Exception:
-        """What appends are answered. Where nobody foresaw it, the connection is given up: the next
-        group would go on in the transaction that was left open.
+        """The error that appends get.
+
+        An unexpected error also drops the connection: the next group would otherwise run in the
+        transaction that was left open.
         """
         if isinstance(error, DuologError):
             return error.with_traceback(None)
@@ -285,7 +287,7 @@ class Writer:
             append.outcome = None
 
     def _release(self, group: list[Append]) -> bool:
-        """Lets those go who were cancelled while the server was away; whether others are left."""
+        """Releases appends that were cancelled meanwhile; returns whether others are left."""
         withdrawn = [append for append in group if append.withdrawn]
         group[:] = [append for append in group if not append.withdrawn]
         self.queue.hand_out(withdrawn)
@@ -310,7 +312,7 @@ class Writer:
         return self._connection
 
     async def _lose(self, error: BaseException) -> None:
-        """Drops a connection on which something failed: what it held open is rolled back."""
+        """Drops a connection on which something failed; the server rolls its transaction back."""
         self._committer.lose()
         connection, self._connection = self._connection, None
         if connection is not None:
@@ -324,14 +326,14 @@ class Writer:
         outcome: object
         try:
             outcome = await self._run_job(job.work)
-        except Exception as error:  # noqa: BLE001 (it is for who waits for the outcome)
+        except Exception as error:  # noqa: BLE001 (for the caller that waits for the outcome)
             outcome = error
         self._committer.reset()
         job.settle(outcome)
         self.queue.give_room()
 
     async def _run_job(self, work: _Work) -> object:
-        """Runs something on the connection, and again where the server goes away meanwhile.
+        """Runs a job on the connection, and again if the server goes away meanwhile.
 
         Raises:
             LogUnavailable: it stayed away; nothing was done.

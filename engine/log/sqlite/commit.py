@@ -1,8 +1,8 @@
 """Group commit: many appends become one transaction, in the thread of the writing connection.
 
-Each group is one transaction. What a group asks about is looked up in it, and what is decided of the
-group (``decide``) is written in it, so that an append in conflict fails alone. Sessions are kept between
-groups as long as nobody else writes to the file, which ``PRAGMA data_version`` tells.
+Each group is one transaction. It looks up the sessions and ids that the group needs, decides the
+group (``decide``) and writes the result, so an append in conflict fails alone. Session state is
+cached between groups until another writer changes the file, which ``PRAGMA data_version`` shows.
 """
 
 from __future__ import annotations

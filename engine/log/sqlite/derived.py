@@ -1,6 +1,6 @@
 """Derived rows in a table of the log's file.
 
-The table is made when the first row is kept, so older layouts need no upgrade and older programs can
+The table is made when the first row is kept, so older layouts work unchanged and older programs can
 still write. A trigger on ``forgotten`` deletes a session's rows in the transaction that forgets it. It
 also works if an older program forgets the session: that program then compacts the file as usual.
 """
@@ -135,7 +135,7 @@ def read_rows(
 
 
 def outdated(connection: sqlite3.Connection, kind: str, version: int) -> list[str]:
-    """The sessions that have no current row; see ``Ranked.outdated``."""
+    """The sessions without a current row; see ``Ranked.outdated``."""
     if not _is_there(connection):
         found = connection.execute(
             f"SELECT session FROM sessions WHERE state <> '{FORGOTTEN}' ORDER BY key"

@@ -66,7 +66,7 @@ _NOT_WRITTEN = {
 """Failures of a commit that come before, or in the middle of, its last page."""
 
 _NO_ROOM = {sqlite3.SQLITE_IOERR_SHMSIZE}
-"""What a full disk is besides: the file beside a log that all who have it open share cannot be made."""
+"""A full disk, too: SQLite cannot grow the shared-memory file (``-shm``) that its users share."""
 
 _TAKEN = {
     sqlite3.SQLITE_CONSTRAINT_UNIQUE,
@@ -80,7 +80,7 @@ _OPTIONS = ("durability", "chain")
 
 
 class Settings(NamedTuple):
-    """What a URL says.
+    """The settings in a URL.
 
     Attributes:
         path: of the file.
@@ -134,7 +134,7 @@ def _chain(options: Mapping[str, str]) -> bool:
 
 
 def connect(settings: Settings, mode: Literal["ro", "rw", "rwc"]) -> sqlite3.Connection:
-    """A connection to a log, created first where the mode is ``rwc`` and there is none.
+    """A connection to a log; creates the log first if the mode is ``rwc`` and there is none.
 
     Blocks; to be called in a database thread.
 
@@ -156,7 +156,7 @@ def connect(settings: Settings, mode: Literal["ro", "rw", "rwc"]) -> sqlite3.Con
         if new:
             _create(connection, settings)
         _recognise(connection, settings)
-        connection.execute("PRAGMA cell_size_check = ON")  # finds damage where it is read
+        connection.execute("PRAGMA cell_size_check = ON")  # finds damage when it reads it
         if writable and not newer(connection):
             _patiently(connection, "PRAGMA journal_mode = WAL")
             connection.execute(f"PRAGMA synchronous = {settings.durability}")
@@ -178,8 +178,8 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
         connection.execute("PRAGMA schema_version").fetchone()
     except sqlite3.Error as error:
         connection.close()
-        # SQLite wants to make files beside a log even to read it. Where it may not, and nobody
-        # has left any there, nobody is writing either, and the file alone is the whole log.
+        # SQLite needs to create files next to a log even to read it. If it may not, and there are
+        # none, then no process is writing, and the file alone is the whole log.
         refused = isinstance(error, sqlite3.OperationalError) and mode == "ro"
         if not refused or _holds_pages(path.with_name(path.name + "-wal")):
             raise
@@ -209,7 +209,7 @@ def newer(connection: sqlite3.Connection) -> bool:
 
 
 def check_layout(connection: sqlite3.Connection, where: object) -> None:
-    """Raises where a newer Duolog has changed the tables of a log since it was opened.
+    """Checks that no newer Duolog has changed the tables of a log since it was opened.
 
     Raises:
         NewerLog: this program does not know what its tables hold now.
@@ -240,7 +240,7 @@ def _look(path: Path, *, create: bool) -> bool:
         raise NotALog(f"{path} is a directory, not a Duolog log")
     journal = path.with_name(path.name + "-journal")
     if journal.exists():
-        return create  # somebody is creating it, or was interrupted: SQLite sorts that out first
+        return create  # a process is creating it, or was interrupted: SQLite resolves that first
     if not size:
         if create:
             return True
@@ -276,7 +276,7 @@ def _recognised_untouched(path: Path, size: int) -> bool:
             raise NotALog(f"{path} is not a Duolog log (nor any SQLite file)") from error
         if code != sqlite3.SQLITE_CORRUPT:
             raise
-        # With a write-ahead log beside it, the file alone may be behind itself.
+        # If there is a write-ahead log, the file alone may lack its latest pages.
         if not _holds_pages(path.with_name(path.name + "-wal")):
             raise NotALog(f"{path} is damaged or was cut off; {size} bytes are left") from error
     finally:
@@ -304,7 +304,7 @@ def _create(connection: sqlite3.Connection, settings: Settings) -> None:
             connection.execute(f"PRAGMA user_version = {LAYOUT}")
         connection.execute("COMMIT")
     except BaseException:
-        if connection.in_transaction:  # where the disk is full, SQLite has rolled it back
+        if connection.in_transaction:  # if the disk is full, SQLite has rolled it back already
             connection.execute("ROLLBACK")
         raise
 
@@ -321,7 +321,7 @@ def _statements(script: str) -> list[str]:
 
 
 def _recognise(connection: sqlite3.Connection, settings: Settings) -> None:
-    # The tables first: who creates a log writes its application together with them.
+    # The tables first: the process that creates a log writes its application id with them.
     tables = connection.execute("SELECT 1 FROM sqlite_master").fetchone()
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     if application != APPLICATION:
@@ -439,13 +439,13 @@ def _primary(error: sqlite3.Error) -> int:
 def translate(
     error: sqlite3.Error, where: object, *, reading: bool = False, so: str = "nothing was written"
 ) -> LogError:
-    """What a SQLite error means to the user of a log.
+    """Translates a SQLite error into a LogError.
 
     Args:
         error: the error.
         where: the log.
-        reading: whether it was only read.
-        so: what follows for what was to be written.
+        reading: whether the log was only read.
+        so: what the error means for the data to be written.
     """
     primary = _primary(error)
     if reading:

@@ -1,4 +1,4 @@
-"""Who a log is, since when its records have checksums, and how older layouts become this one."""
+"""A log's identity, since when its records have checksums, and upgrades of older layouts."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ("Identity", "create_identity", "identity_of", "is_chained", "row_chec
 
 
 class Identity(NamedTuple):
-    """Who a log is.
+    """Identity of a log.
 
     Attributes:
-        log: its id, by chance; empty in a layout that had none.
+        log: its random id; empty in a layout that had none.
         since: position from which on all records have checksums.
     """
 
@@ -26,7 +26,7 @@ class Identity(NamedTuple):
 
 
 def row_checksum(*values: object) -> int:
-    """The checksum of a row that is no event."""
+    """The checksum of a row that is not an event."""
     return crc32("\0".join(map(str, values)).encode("utf-8", "surrogatepass"))
 
 
@@ -39,7 +39,7 @@ def create_identity(connection: sqlite3.Connection, since: int) -> Identity:
 
 
 def identity_of(connection: sqlite3.Connection) -> Identity | None:
-    """Who a log is; None where its layout is older than that.
+    """The identity of a log; None if its layout is too old to have one.
 
     Raises:
         NotALog: it had an identity, which is damaged.

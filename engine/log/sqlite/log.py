@@ -1,7 +1,7 @@
-"""The log in a SQLite file: group commit by one writer task, readers beside it, several processes.
+"""The log in a SQLite file: group commit by one writer task, concurrent readers, several processes.
 
-Two connections, each with a thread of its own: one writes, one reads. An acknowledged append is on the
-disk.
+There are two connections, each with its own thread: one writes, one reads. An acknowledged append
+is on the disk.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ async def open_file(settings: Settings, *, create: bool) -> Opened:
     readers: list[tuple[Reader, int, bool]] = []
 
     def connect_writer() -> sqlite3.Connection:
-        mark = read_mark(settings.path)  # first: others go on writing, and the mark follows the log
+        mark = read_mark(settings.path)  # first: others keep writing, and the mark follows the log
         connection = connect_file(settings, "rwc" if create else "rw")
         try:
             damages.append(_damage(connection, settings, mark))
@@ -136,7 +136,7 @@ async def open_file(settings: Settings, *, create: bool) -> Opened:
 
 
 def _damage(connection: sqlite3.Connection, settings: Settings, mark: Mark | None) -> str:
-    """Why nothing may be written to a log whose end is missing; empty where it is whole."""
+    """The reason not to write to a log: its end is missing or damaged. Empty if there is none."""
     try:
         if newer(connection) or mark is None:
             return ""
@@ -181,7 +181,7 @@ class SqliteFile:
 
     @property
     def url(self) -> str:
-        """Where the log is."""
+        """URL of the log."""
         path = str(self._settings.path)
         for special, quoted in (("%", "%25"), ("?", "%3F")):
             path = path.replace(special, quoted)
@@ -229,7 +229,7 @@ class SqliteFile:
         """Rewrites the file; gives what held that up."""
         try:
             return "" if (await self.vacuum()).finished else "another process holds the log"
-        except LogUnavailable as error:  # what is erased stays erased
+        except LogUnavailable as error:  # the erasure remains in force
             return str(error)
 
     async def vacuum(self) -> VacuumResult:
@@ -243,7 +243,7 @@ class SqliteFile:
         return await verify(self._settings, self.url)
 
     def leases(self) -> SqliteLeases:
-        """Who works on what in this log."""
+        """The leases on work in this log."""
         return SqliteLeases(self._opened.connection, self.writer, self.url)
 
     async def keep_derived(self, rows: Sequence[Derived]) -> int:

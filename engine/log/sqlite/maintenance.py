@@ -1,5 +1,7 @@
-"""Care for a SQLite log: erasing and compacting in the thread of its writing connection; verifying on a
-connection of its own, as of one moment, while others go on writing.
+"""Maintenance of a SQLite log.
+
+It erases and compacts in the thread of the writing connection. It verifies on a separate
+connection, as of one moment, while others keep writing.
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ async def verify(settings: Settings, url: str) -> Verification:
     opened: list[_Opened] = []
 
     def open_file() -> sqlite3.Connection:
-        mark = read_mark(settings.path)  # first: others go on writing, and the mark follows the log
+        mark = read_mark(settings.path)  # first: others keep writing, and the mark follows the log
         connection = connect_file(settings, "ro")
         try:
             connection.execute("BEGIN")  # all reads are of this moment

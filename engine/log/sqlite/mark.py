@@ -1,10 +1,10 @@
-"""The head mark: how far a log had come, kept in a small file beside it, outside of its write-ahead log.
+"""The head mark: a small file that notes how far a log had come, outside of its write-ahead log.
 
-SQLite takes a write-ahead log only as far as it is undamaged; what lies behind a flipped bit is gone
-without a word. The mark says that it was there: after each commit, and so never before its time, it
-gets the position and the checksum of the last record. It is not synced, so the end of the process
-leaves it as it was and a loss of power leaves it behind, which is no damage. A log that is closed last
-has no write-ahead log, and leaves no mark.
+SQLite reads a write-ahead log only up to its first damage; commits behind a flipped bit vanish
+silently. The mark proves that they existed. After each commit, it gets the position and the
+checksum of the last record. The mark is not synced. It survives the end of the process; after a
+loss of power it may be older than the log, which is not damage. When the last process closes a log,
+both the write-ahead log and the mark are removed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LINE = re.compile(
 
 
 class Mark(NamedTuple):
-    """What a head mark says.
+    """The contents of a head mark.
 
     Attributes:
         log: id of the log.
@@ -52,12 +52,12 @@ def _write_at_start(file: int, data: bytes) -> None:
 
 
 def mark_path(path: Path) -> Path:
-    """Where the mark of a log lies."""
+    """Path of a log's mark."""
     return path.with_name(path.name + "-head")
 
 
 def read_mark(path: Path) -> Mark | None:
-    """The mark beside a log; None where there is none that can be read."""
+    """The mark of a log; None if there is none, or it cannot be read."""
     try:
         found = _LINE.fullmatch(mark_path(path).read_bytes())
     except OSError:
@@ -81,7 +81,7 @@ class HeadMark:
         synced: whether each commit is on the disk when it is over.
 
     Attributes:
-        keep: leave the mark when it is closed in any case, since it shows damage.
+        keep: never remove the mark on closing, since it shows damage.
     """
 
     def __init__(self, path: Path, *, synced: bool) -> None:
@@ -93,7 +93,7 @@ class HeadMark:
         self.keep = False
 
     def write(self, log: str, position: int, crc: int) -> None:
-        """Says how far the log has come."""
+        """Writes how far the log has come."""
         line = b"duolog-head 1 %s %020d %08x %s" % (log.encode(), position, crc, self._word)
         try:
             if self._file < 0:
@@ -109,7 +109,7 @@ class HeadMark:
                 )
 
     def close(self) -> None:
-        """Ends it; the mark is removed where the log is whole without its write-ahead log."""
+        """Closes the mark; removes it if the log is whole without its write-ahead log."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -117,7 +117,7 @@ class HeadMark:
             return  # without a mark nothing is unlinked: a file system may be there to read only
         try:
             self._path.unlink(missing_ok=True)
-        except OSError as error:  # it stays: a mark that a log has passed is no damage
+        except OSError as error:  # it stays: a mark older than its log is not damage
             get_logger("log").warning(
                 "a log's head mark cannot be removed", path=str(self._path), error=str(error)
             )

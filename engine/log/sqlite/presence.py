@@ -1,8 +1,9 @@
 """Whether a log's file is still the one that was opened: not removed, moved, replaced or cut off.
 
-SQLite goes on writing to a file that was taken away, and to one whose contents were replaced. Its
-device and inode show the first, at the price of a look into the directory. Otherwise the file itself
-changes only when pages move to it from the write-ahead log; after each such change it is looked into.
+SQLite keeps writing to a file that was removed, and to one whose contents were replaced. Its
+device and inode show a removal, at the price of a look into the directory. Otherwise the file
+changes only when pages move to it from the write-ahead log. Each such change triggers a check of
+its contents.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ class FilePresence:
         """Looks into a file that has changed."""
         now, before = _alone(self._path), self._head
         if now is None or now < before:
-            # It may lack pages that wait in the write-ahead log for somebody who still reads.
+            # It may lack pages that stay in the write-ahead log while a reader needs the old ones.
             try:
                 if not _whole(self._path, before):
                     return "was overwritten or cut off while it was open"
@@ -113,7 +114,7 @@ def _state_of(found: os.stat_result) -> tuple[int, int, int]:
 
 
 def _alone(path: Path) -> int | None:
-    """The last position in the file alone, without its write-ahead log; None where it is nonsense."""
+    """The last position in the file alone, without its write-ahead log; None if it is invalid."""
     try:
         with closing(look_inside(path)) as connection:
             if connection.execute("PRAGMA application_id").fetchone() != (APPLICATION,):

@@ -1,7 +1,7 @@
-"""LogReader from the SQLite file, a batch at a time, in the thread of a connection.
+"""Reads the SQLite file, a batch at a time, in the thread of a connection.
 
-Each batch is one short read transaction that begins where the last one ended, so a reader holds
-neither memory nor a lock between batches, and a long read keeps nobody from writing.
+Each batch is one short read transaction that begins at the end of the last one. So a reader holds
+neither memory nor a lock between batches, and a long read does not block writers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _AT_ONCE = 64  # records that it has in memory meanwhile: few, so that they stay
 EVENT = "position, stream, version, kind, schema, time, actor, role, cause, seen, id, body"
 """The columns of a record, as ``Reader.record`` takes them."""
 
-_NAMES = 50_000  # names of streams kept, so that rows need no join
+_NAMES = 50_000  # cached names of streams, so that queries can do without a join
 _NAME = """
 SELECT s.session, t.stream FROM streams t JOIN sessions s ON s.key = t.session WHERE t.key = ?"""
 _ALL = f"""
@@ -63,8 +63,8 @@ SELECT {EVENT} FROM events WHERE position IN (SELECT value FROM json_each(?)) OR
 _DETAIL = "CASE WHEN json_valid({0}) THEN json_extract({0}, '$.detail') END".format(
     "CAST(body AS TEXT)"
 )
-# What the list says of a session was folded when it was written: see the upcaster of SessionClosed.
-# A log that was begun in the layout of today holds none that was folded before.
+# The list of sessions was folded when the events were written: see the upcaster of SessionClosed.
+# A log that was begun in today's layout contains only sessions folded since.
 _OLDER_STATE = f"""CASE WHEN state = 'finished' AND (
     SELECT schema = 1 AND {_DETAIL} = '{GAVE_UP}' FROM events
     WHERE stream = (SELECT key FROM streams WHERE session = s.key AND stream = '{TRACE}')
@@ -94,7 +94,7 @@ WHERE c.position > ? AND c.position <= ?"""
 
 
 class StreamEnd(NamedTuple):
-    """A stream's key, 0 where there is none, and its version."""
+    """A stream's key, 0 if there is none, and its version."""
 
     key: int
     version: int
@@ -163,7 +163,7 @@ class Reader:
         return name
 
     def stream_end(self, session: str, stream: str) -> StreamEnd:
-        """Where a stream ends."""
+        """A stream's key and last version."""
         row = self.connection.execute(_KEY, (session, stream)).fetchone()
         if row is None:
             return StreamEnd(0, 0)
@@ -197,10 +197,10 @@ class Reader:
         return self._records(rows), len(rows) < limit or rows[-1][0] >= upto
 
     def scan(self, consume: Callable[[Sequence[Record]], object], after: int, upto: int) -> int:
-        """Hands a stretch of all streams to a function, some at a time; gives where it ends.
+        """Passes a stretch of all streams to a function, some at a time; returns its end position.
 
         Raises:
-            NotALog: positions are missing; the function gets none behind them.
+            NotALog: positions are missing; the function gets no records behind them.
         """
         with closing(self.connection.execute(_ALL, (after, upto, _STRETCH))) as found:
             end = min(after + _STRETCH, upto)
@@ -225,8 +225,9 @@ class Reader:
     def scan_part(
         self, part: Part, consume: Callable[[Sequence[Record]], object], after: int
     ) -> tuple[int, int]:
-        """Hands a stretch of a part to a function, some at a time; gives where it ends, and how many
-        records it has.
+        """Passes a stretch of a part to a function, some records at a time.
+
+        Returns the position at which the stretch ends, and the number of its records.
         """
         values = (after, part.upto, part.first, part.last, _STRETCH)
         count = 0
@@ -256,7 +257,7 @@ class Reader:
         return self._records(rows), len(found) < BATCH
 
     def links(self, after: int, upto: int) -> dict[int, Link]:
-        """What the hash chain holds of the records in a range of positions."""
+        """The links of the hash chain for the records in a range of positions."""
         rows = self.connection.execute(_LINKS, (after, upto)).fetchall()
         return {position: Link(*rest) for position, *rest in rows}
 
@@ -277,9 +278,7 @@ class Reader:
         return [f"SQLite: {what}" for (what,) in rows if what != "ok"]
 
     def misplaced(self) -> list[str]:
-        """What is wrong beside the records: whose they are, how they are found, how far consumers have
-        come, and what folds keep.
-        """
+        """Problems around the records: misfiled records, indexes, checkpoints and derived rows."""
         execute = self.connection.execute
         found = [
             f"the record at position {position} is filed under another session than its stream"
@@ -308,7 +307,7 @@ class Reader:
         return row[0] if row is not None else 0
 
     def sessions(self, after: int) -> tuple[list[SessionSummary], int]:
-        """A batch of summaries after a key, and the last key; none where there are no more."""
+        """A batch of summaries after a key, and the last key; empty at the end."""
         query = f"{self._listing()} WHERE key > ? ORDER BY key LIMIT ?"
         rows = self.connection.execute(query, (after, _LINES)).fetchall()
         return [summary_of(row) for row in rows], rows[-1][0] if rows else after
@@ -326,7 +325,7 @@ class Reader:
         return summary_of(row)
 
     def _listing(self) -> str:
-        """Selects summaries; where a log was begun in an older layout, with a look at how each closed."""
+        """The query for summaries; for logs begun in an older layout, it reads how each closed."""
         if self._summaries is None:
             try:
                 identity = identity_of(self.connection)

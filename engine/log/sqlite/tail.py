@@ -35,7 +35,7 @@ _EVERY = 0.02  # seconds between looks for what other processes wrote
 
 @final
 class LogReader:
-    """Reads batches in the thread of a connection of its own.
+    """Reads batches in the thread of a separate connection.
 
     Args:
         connection: to read on.
@@ -70,7 +70,7 @@ class LogReader:
             raise
 
     def check_open(self) -> None:
-        """Raises LogClosed where it is."""
+        """Raises LogClosed if the log is closed."""
         if self._closed:
             raise LogClosed(f"{self._url} is closed")
 
@@ -80,7 +80,7 @@ class LogReader:
         await self._connection.close()
 
     async def stream_end(self, session: str, stream: str) -> StreamEnd:
-        """Where a stream ends."""
+        """A stream's key and last version."""
         return await self.call(self._reader.stream_end, session, stream)
 
     async def versions(self, key: int, after: int, upto: int) -> list[Record]:
@@ -113,7 +113,7 @@ class LogReader:
         return await self.call(self._reader.of_session, session, after, upto)
 
     async def listed(self, after: int) -> tuple[list[SessionSummary], int]:
-        """A batch of summaries after a key, and the last key; none where there are no more."""
+        """A batch of summaries after a key, and the last key; empty at the end."""
         return await self.call(self._reader.sessions, after)
 
     async def summary(self, session: str) -> SessionSummary:
@@ -258,7 +258,7 @@ class Tail:
             except sqlite3.DatabaseError as error:
                 self._fail(error, publisher, loop)
                 return
-            except RuntimeError:  # the loop is closed, and nobody closed the log
+            except RuntimeError:  # the loop was closed before the log
                 return
 
     def _fail(

@@ -22,10 +22,10 @@ T = TypeVar("T")
 
 
 async def connect(connector: Callable[[], sqlite3.Connection]) -> aiosqlite.Connection:
-    """A connection made in its own thread; closed where the caller is cancelled meanwhile.
+    """Opens a connection in its own thread; closes it if the caller is cancelled meanwhile.
 
-    The thread is a daemon, so that a connection that nobody closed cannot keep the interpreter
-    from ending: SQLite recovers from that as from any crash.
+    The thread is a daemon, so a connection that was never closed cannot keep the interpreter from
+    ending. SQLite recovers from that as from any crash.
     """
     connection = aiosqlite.Connection(connector, 64)
     connection._thread.daemon = True

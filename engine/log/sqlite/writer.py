@@ -1,8 +1,8 @@
 """The writer of a log: appends gather in a queue, and are committed group by group in one thread.
 
-The thread sleeps until the queue's bell rings. It then takes all that waits, commits it as one
-group, hands the outcome to the event loop and takes what has gathered meanwhile, until nothing
-waits. The writer task is the thread's stand-in on the event loop: it lives as long as the log.
+The thread sleeps until the queue's bell rings. It then commits all waiting appends as one group and
+hands the outcome to the event loop. It repeats this until nothing waits. The writer task represents
+the thread on the event loop: it lives as long as the log.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _SLOW = 1.0  # seconds of wall time from which a commit is reported
 
 
 class Committed(NamedTuple):
-    """What a group has put into the log: its records, and unknown ones of others before them."""
+    """The outcome of a group: its records, and unknown records of other processes before them."""
 
     records: list[Record]
     foreign: list[Record]
@@ -50,7 +50,7 @@ class Committed(NamedTuple):
 
 Commit: TypeAlias = Callable[[Sequence[Append], int | None, Callable[[], bool]], Committed]
 """``commit(group, known, wanted)``, in the thread; leaves each append's outcome in it. ``known`` is
-the position up to which this process knows all records, None where nobody follows the log.
+the position up to which this process knows all records, None if nothing follows the log.
 ``wanted`` is asked before the group is written whether it still is, and may shorten it."""
 
 
@@ -96,8 +96,8 @@ class Writer:
             with anyio.CancelScope(shield=True):
                 await run_in_thread(self._connection, self._serve)
         except asyncio.CancelledError:
-            # By force, from outside: no scope of ours is cancelled while it shields. What is on
-            # its way is seen to its end; the task ends as it was told to, and the log with it.
+            # Forced from outside: this scope is shielded, so Duolog never cancels it. The writer
+            # finishes the work in progress; then the task is cancelled, and the log closes with it.
             self.queue.closing = True
             if self._process.forked:
                 raise
@@ -128,14 +128,14 @@ class Writer:
         """Commits group after group, until the writer is closed and nothing waits."""
         while not self.queue.closing or self.queue:
             self._bell.get()
-            self._rung = False  # from here on who comes rings again
+            self._rung = False  # from here on, a new append rings again
             while self.queue:
                 group = self.queue.take(_EVENTS)
                 if group:
                     self._write(group)
                 else:
                     self._work()
-                del group  # who waits for the bell holds nothing
+                del group  # while it waits for the bell, it must not keep appends alive
 
     def _write(self, group: list[Append]) -> None:
         done = Committed([], [])
@@ -180,7 +180,7 @@ class Writer:
         outcome: object
         try:
             outcome = job.work()
-        except Exception as error:  # noqa: BLE001 (it is for who waits for the outcome)
+        except Exception as error:  # noqa: BLE001 (for the caller that waits for the outcome)
             outcome = error
         self._loop.call_soon_threadsafe(self._work_done, job, outcome)
 
@@ -193,7 +193,7 @@ class Writer:
     def _done(self, group: Sequence[Append], done: Committed, failure: Exception | None) -> None:
         """Hands out the outcomes of a group, and publishes its records."""
         if isinstance(failure, LogGone):
-            self._publisher.close(LogGone(*failure.args))  # who follows would wait for ever
+            self._publisher.close(LogGone(*failure.args))  # followers would wait for ever
         for append in group:
             if append.outcome is None and failure is not None:
                 append.outcome = _own(failure)
