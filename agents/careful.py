@@ -1,8 +1,8 @@
 """Asks before what cannot be undone: a guard around any agent, on rules or on a model.
 
-What an agent is about to do is held back where it is consequential, and asked for instead. Whoever it
-asks allows it, refuses it, or says nothing for a while; each of these the agent sees, as a note of
-its own.
+If the agent is about to do something consequential, the guard holds it back and asks for approval
+instead. The human may allow it, refuse it, or not answer for a while. The agent sees the result as a
+note to itself.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ..engine.text import text_of
 __all__ = ("PATIENCE", "Careful")
 
 PATIENCE: Final = 300.0
-"""Seconds of session time after which a question that nobody answers counts as refused."""
+"""Seconds of session time after which an unanswered question counts as refused."""
 
 _FINISH = "finish"
 _SUBMIT = "submit"
@@ -67,7 +67,7 @@ class Careful:
         return self._guarded(decision, view)
 
     def _settle(self, view: View) -> Decision | None:
-        """What follows from an answer, or from none for too long; None where nothing does."""
+        """The decision that follows from an answer or a timeout; None if neither has occurred."""
         settled = tuple(_answered(asked.asked, given, view) for asked, given in _answers(view))
         if settled:
             return Decision(settled)
@@ -110,7 +110,7 @@ def _own(view: View) -> list[ApprovalSeen]:
 
 
 def _answers(view: View) -> Iterator[tuple[ApprovalSeen, ApprovalGiven]]:
-    """What was answered since the last decision, of what the agent had asked."""
+    """The agent's questions that were answered since its last decision, with the answers."""
     for record in view.news:
         event = record.event
         if isinstance(event, ApprovalGiven):
@@ -120,7 +120,7 @@ def _answers(view: View) -> Iterator[tuple[ApprovalSeen, ApprovalGiven]]:
 
 
 def _question(verb: Verb, view: View) -> Ask | None:
-    """What is to be asked before a verb; None where it is not consequential, or there is nobody."""
+    """The question to ask before a verb; None if it is not consequential or there is no human to ask."""
     if not any(one.role == "human" for one in view.participants):
         return None
     if isinstance(verb, Act):
@@ -143,7 +143,7 @@ def _is_of(asked: ApprovalAsked, ask: Ask) -> bool:
 
 
 def _answered(asked: ApprovalAsked, given: ApprovalGiven, view: View) -> Verb:
-    """What was asked for, to be done; or a note that it was refused."""
+    """The approved verb, or a note that it was refused."""
     if not given.approved:
         why = f": {given.comment}" if given.comment else "."
         return Note(f"I was refused this{why} {asked.question}")

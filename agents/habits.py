@@ -1,7 +1,7 @@
-"""What an ideal agent does besides its task, as switches (paper, section 2.1).
+"""Habits of an ideal agent, as switches (paper, section 2.1).
 
-Each is a habit of the rules that a task ships, and a line of what agents on models are told. What a habit
-is in a task, that task's rules say.
+Each switch controls a habit in a task's rules and a line in the prompts of agents on models. The task's
+rules define what the habit means in that task.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ HABITS: Mapping[str, str] = {
     "goals": "asks about goals again",
     "level": "adapts to what the human follows",
 }
-"""The habits, each with what an agent does that has it."""
+"""The habits, each with the behaviour of an agent that has it."""
 
 _OFF = "no-"
 

@@ -90,7 +90,7 @@ KINDS: Mapping[str, str] = {
 
 
 def check_kind(kind: str) -> None:
-    """Refuses what is no kind of agent.
+    """Checks the name of a kind of agent.
 
     Raises:
         InvalidInput: there is no such kind.

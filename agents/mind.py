@@ -10,7 +10,7 @@ from ..engine.session.view import View
 __all__ = ("AgentMind", "Intent")
 
 Intent: TypeAlias = Literal["message", "act", "wait"]
-"""What a two-stage agent decides first."""
+"""A two-stage agent's first decision."""
 
 
 class AgentMind(Protocol):
@@ -34,11 +34,11 @@ class AgentMind(Protocol):
         ...
 
     async def report(self, view: View, *, final: bool) -> Decision:
-        """Tells the teammates how things stand, asks nothing, and leaves the lead to them.
+        """Reports the current state to the teammates, asks nothing, and leaves the lead to them.
 
         Args:
             view: what the agent can see.
-            final: whether this is as far as it gets, and the work is theirs from here on.
+            final: whether the agent is finished and leaves the remaining work to them.
         """
         ...
 
@@ -47,12 +47,12 @@ class AgentMind(Protocol):
         ...
 
     def estimate(self, view: View) -> float | None:
-        """What it takes the shared output to be worth as it stands, by what it knows itself.
+        """The agent's own estimate of the current output's utility.
 
         Args:
             view: what the agent can see.
 
         Returns:
-            From 0 to 1; None where it cannot say.
+            From 0 to 1; None if it cannot say.
         """
         ...

@@ -1,7 +1,7 @@
-"""The mind of an agent on a model: what it is shown, what it may do, how its replies are read.
+"""The mind of an agent on a model: its prompts, its possible acts, and the reading of its replies.
 
-It works for any task: a ``Brief`` describes the task, and specs its actions. See ``kinds`` for
-when it is asked for what.
+It works for any task: a ``Brief`` describes the task, and specs describe its actions. See ``kinds``
+for the order of the prompts.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class ModelMind:
         return "wait" if isinstance(found, UnreadableReply) else found
 
     def estimate(self, view: View) -> float | None:
-        """What the model said along with its last plan; None where it said nothing."""
+        """The estimate that the model gave with its last plan; None if it gave none."""
         return self._estimate
 
     async def message(self, view: View) -> Decision:
@@ -139,7 +139,7 @@ class ModelMind:
         return await self._act(view, self._work(view), alone=False)
 
     async def _act(self, view: View, actions: Iterable[OfferedAction], *, alone: bool) -> Decision:
-        """What the model chooses to do, of all that it may."""
+        """The model's choice among its possible acts."""
         space = ActionSpace(actions)
         if self._conversation.use.text_actions:
             prompt = _PROMPTS.fill("act_text", actions_available=space.description)
@@ -178,13 +178,13 @@ class ModelMind:
 def agent_messages(
     brief: Brief, habits: str, view: View, prompt: str, tokens: int, *, alone: bool = False
 ) -> tuple[Message, ...]:
-    """What the model of an agent is shown, within about the given number of tokens.
+    """The prompt for an agent's model, within about the given number of tokens.
 
     Args:
-        brief: what the task is about.
-        habits: what it is told of its habits.
-        view: what it sees.
-        prompt: what it is asked for.
+        brief: describes the task.
+        habits: the lines about its habits.
+        view: its view.
+        prompt: the request to the model.
         tokens: the budget.
         alone: it works without teammates.
     """
@@ -221,7 +221,7 @@ def only_notes(view: View) -> bool:
 
 
 def _read_estimate(text: str) -> float | None:
-    """The number behind ``Estimate:``, as a share of 100; None where there is none."""
+    """The number behind ``Estimate:``, as a share of 100; None if there is none."""
     found = _ESTIMATE.search(text)
     return None if found is None else min(int(found[1]), 100) / 100
 

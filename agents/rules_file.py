@@ -1,4 +1,4 @@
-"""The file of rules for the adaptive agent that ``duolog tune`` writes: readable, with where it comes from."""
+"""The adaptive agent's rules file, as ``duolog tune`` writes it: readable, and with its origin."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Fitting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class FittedRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the file holds: the rules, and how they were fitted; the latter is not there if written by hand."""
+    """The file's content: the rules and how they were fitted; the latter is missing if written by hand."""
 
     rules: ControlRules
     fitted: Fitting | None = None
@@ -82,7 +82,7 @@ def read_rules(path: Path, *, task: str | None = None) -> FittedRules:
 
 
 def shipped_rules(package: str) -> ControlRules:
-    """The rules that a task ships, in ``control.toml`` beside its code; to be read when that is imported.
+    """The rules in ``control.toml`` in a task's package; read them when the package is imported.
 
     Args:
         package: of the task: ``__package__``.

@@ -17,18 +17,18 @@ __all__ = ("AgentSettings", "agent_settings")
 class AgentSettings(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """What is different in a variant of a kind of agent.
+    """The settings of a variant of a kind of agent.
 
     Attributes:
-        rules: of the adaptive agent; None for those of the task.
-        habits: those that are switched on or off, by name; the others are as in the task.
+        rules: the adaptive agent's rules; None for the task's rules.
+        habits: the habits to switch on or off, by name; the task decides the others.
     """
 
     rules: ControlRules | None = None
     habits: Mapping[str, bool] = {}
 
     def over(self, rules: ControlRules | None, habits: Habits) -> tuple[ControlRules, Habits]:
-        """The rules and the habits of an agent, where a task has these.
+        """The rules and habits of an agent in a task with the given rules and habits.
 
         Raises:
             InvalidInput: there is no such habit.

@@ -69,7 +69,7 @@ class Duolog:
             except (OSError, HTTPException):
                 if attempt == self._attempts:
                     raise
-            time.sleep(min(0.05 * 2**attempt, 5))  # noqa: TID251  (a script: there is no loop)
+            time.sleep(min(0.05 * 2**attempt, 5))  # noqa: TID251  (a script without an event loop)
         raise AssertionError("the last attempt returns or raises")
 
     def follow(self, session: str, after: int = 0) -> Iterator[tuple[str, Event]]:

@@ -3,7 +3,7 @@
     python examples/embed_sync.py telemetry.db
 
 One background thread writes and scores; recording passes an event to it and returns at once. The
-callbacks get the updates of scoring, in a thread of their own.
+callbacks get the scoring updates in a separate thread.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def on_update(update: Update) -> None:
 
 
 def on_stop(advice: StopAdvice) -> None:
-    """Called when somebody is about to give up: time to ask a colleague for help."""
+    """Called when a user is about to give up: time to ask a colleague for help."""
     say(f"  round {advice.round}: rounds {advice.rounds} were unproductive, rated {advice.ratings}")
 
 

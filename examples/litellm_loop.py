@@ -81,7 +81,7 @@ async def listen() -> str:
 
 
 def warn(advice: StopAdvice) -> None:
-    """Warns that somebody is about to give up: the moment to ask, or to hand over to a person."""
+    """Warns that a user is about to give up: the moment to ask, or to hand over to a person."""
     sys.stdout.write(
         f"\n(rounds {advice.rounds} were unproductive: tolerance {advice.tau} is used up)\n"
     )

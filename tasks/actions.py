@@ -154,10 +154,10 @@ class ActionTable(Generic[W]):
         self.specs: Mapping[str, ActionSpec] = {n: one.spec for n, one in self._actions.items()}
 
     def find(self, name: str, role: Role = "agent") -> TypedAction[W]:
-        """The action of a name, as far as somebody of this role may take it.
+        """Returns the named action if this role may take it.
 
         Raises:
-            InvalidInput: there is none, or it is not theirs to take.
+            InvalidInput: there is no such action, or this role may not take it.
         """
         found = self._actions.get(name)
         if found is None:
@@ -170,7 +170,7 @@ class ActionTable(Generic[W]):
     def perform(
         self, world: W, name: str, arguments: Mapping[str, JSON], role: Role = "agent"
     ) -> JSON:
-        """What comes of an action.
+        """Performs an action and returns its result.
 
         Raises:
             InvalidInput: there is no such action, it is not for this role, the arguments do not fit, or

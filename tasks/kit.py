@@ -91,7 +91,7 @@ class Witness(msgspec.Struct, frozen=True):
 
     Attributes:
         value: the utility of the best reachable output; above 0, and at most 1.
-        content: that output; None where no single output shows it.
+        content: that output; None if no single output shows it.
     """
 
     value: float
@@ -209,7 +209,7 @@ class KitTask(Generic[W]):
         return self._spec.names(count, seed)
 
     def witness(self, instance: str, seed: int) -> Witness:
-        """What an instance allows at best, and an output that shows it.
+        """The best utility that an instance allows, and an output that reaches it.
 
         Raises:
             InvalidInput: there is no such instance.
@@ -256,7 +256,7 @@ class KitTask(Generic[W]):
             ),
             config={"source": source},
         )
-        if by_human:  # there is nobody to send the request to
+        if by_human:  # no agent receives the request
             opened = msgspec.structs.replace(opened, request=case.request)
         return Session(
             id=ident,
@@ -330,7 +330,7 @@ class KitTask(Generic[W]):
         )
 
     def _human_alone(self, ident: str, cell: Cell, setting: Setting) -> Player:
-        """A person who has no agent: a real one, one on a model, or one on rules."""
+        """A user who works without an agent: a human, or one simulated by a model or by rules."""
         own = setting.person is not None or cell.user in setting.users
         if own or cell.user_model is not None:
             return self._user(ident, cell, setting)
@@ -372,7 +372,7 @@ class _SessionScorers(NamedTuple):
     judged_by: str
 
 
-# --- what actors on models are shown of a task, from text files beside its code -------------------
+# --- how a task is described to actors on models, from text files in its package ------------------
 
 
 def load_brief(
@@ -415,7 +415,7 @@ class MeasuringTask(Protocol):
         ...
 
     def scorers(self, opened: SessionOpened) -> Sequence[Scorer]:
-        """Its scorers for a session; none where a model would have to be asked."""
+        """Its scorers for a session; none if scoring would need a model."""
         ...
 
 

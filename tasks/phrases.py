@@ -1,7 +1,7 @@
 """Many ways to say a thing, and reading them: phrases by key, and patterns over words.
 
-Whoever writes and whoever reads knows nothing of the other but the text. What is said is chosen from
-many variants; it is read by key words and their neighbourhood, which may fail, as it does with people.
+The writer and the reader share nothing but the text. The writer picks one of many variants. The reader
+goes by key words and the words around them, and can misread, as people do.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def unread(
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text, with their marks; of what goes on for ever, the beginning."""
+    """The sentences of a text, with their punctuation; very long ones are cut short."""
     return [part[:_LONGEST] for part in _SENTENCE_END.split(text.strip()) if part]
 
 
@@ -182,7 +182,7 @@ def spelled(names: Sequence[str]) -> str:
 
 
 def number_in(text: str) -> int | None:
-    """The first number in a text, in digits or as a word up to twelve; None where there is none."""
+    """The first number in a text, in digits or as a word up to twelve; None if it has none."""
     found = _NUMBER.search(text.lower())
     if found is None:
         return None

@@ -1,7 +1,7 @@
 """The mind of an agent on rules: when to work, to ask and to report, the same for every task.
 
-What there is to do, to ask and to report is a `Planner`'s to say, one for each task. All that it knows
-it reads from the view: the request, the messages, the outcomes of its own actions, the output.
+Each task has a `Planner` that decides what to do, ask and report. The planner reads all its knowledge
+from the view: the request, the messages, the outcomes of its own actions, and the output.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _ANYTHING = (
     "Do you have any other wishes for this?",
 )
 LOOK = "Please have a look, and tell me if anything should be different."
-"""What an agent says at the end of a report without a question."""
+"""Ends a report that asks no question."""
 HAND_OVER = "That is as far as I get; please take it from here, and change whatever you like."
-"""What it says instead where it leaves the rest to the human."""
+"""Ends a report that leaves the rest to the human."""
 
 _MEANT = ("I mean this:", "Let me ask it again:", "What I would like to know:", "In short:")
 """Openings of a question that was not understood."""
@@ -37,7 +37,7 @@ _MEANT = ("I mean this:", "Let me ask it again:", "What I would like to know:", 
 _DONE = Decision((Finish("there is nothing left to do"),))
 
 Standing: TypeAlias = Literal["first", "changed", "unchanged"]
-"""How the output stands since the agent's last message: its first one, a new one, or as it was."""
+"""The output since the agent's last message: the first one, a changed one, or the same."""
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -53,9 +53,9 @@ class Question(msgspec.Struct, frozen=True):
 
 
 class Planner(Protocol[K]):
-    """What an agent knows of a task and can do about it; one object for each session.
+    """Decides what an agent knows about a task and does about it; one object per session.
 
-    ``K`` is its knowledge: a typed state that follows from the view, and from nothing else.
+    ``K`` is its knowledge: a typed state that depends only on the view.
     """
 
     def know(self, view: View) -> K:
@@ -63,19 +63,19 @@ class Planner(Protocol[K]):
         ...
 
     def work(self, known: K, view: View) -> Decision | None:
-        """The next actions or the next output; None where there is nothing to do for now."""
+        """The next actions or the next output; None if there is nothing to do for now."""
         ...
 
     def question(self, known: K, words: Random) -> Question | None:
-        """The next question worth asking, which was not asked before; None where there is none."""
+        """The next question worth asking that was not asked before; None if there is none."""
         ...
 
     def estimate(self, known: K) -> float:
-        """What the agent takes the output to be worth, by what it knows itself: from 0 to 1."""
+        """The agent's own estimate of the output's utility, from 0 to 1."""
         ...
 
     def report(self, known: K, words: Random, standing: Standing) -> str:
-        """How things stand, without a question. What it says was understood, the human can correct."""
+        """A status report without a question. It says what was understood, so the human can correct it."""
         ...
 
 
@@ -191,5 +191,5 @@ def _standing(view: View, *, updated: bool) -> Standing:
 
 
 def _nudged_in_vain(view: View) -> bool:
-    """Whether everybody waits and the agent has nothing more to say."""
+    """Whether everyone is waiting and the agent has nothing more to say."""
     return nudged(view) and not owes_reply(view) and not unannounced(view)

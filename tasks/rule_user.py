@@ -1,7 +1,7 @@
 """The mind of a simulated user on rules: when to answer, to comment, to act and to leave, for every task.
 
-What they want, see and say is a `Person`'s, one for each task. Goals that change by what they saw are
-recorded as ``ProfileChanged`` before the next thing that they do.
+Each task has a `Person` that decides what the user wants, sees and says. If what they saw changes their
+goals, the change is recorded as ``ProfileChanged`` before their next act.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ VAGUE = (
     "I'm not sure about this one. Could you make it better?",
     "Not really convinced. Please have another look.",
 )
-"""What somebody says who is not content and does not say why."""
+"""Messages of a user who is not content and gives no reason."""
 
 _VOLUNTEERS = 0.6
-"""Share of the sessions in which somebody who volunteers adds something before any output."""
+"""Share of the sessions in which a user who volunteers adds something before any output."""
 
 _SOON, _LATE = 3.0, 20.0
 """Seconds after which they do."""
@@ -51,14 +51,13 @@ _IN_VAIN: Final = 10
 
 
 class Person(Protocol[S]):
-    """What somebody wants of a task, sees of it and says about it; one object for each session.
+    """Decides what a user wants from a task, sees of it and says about it; one object per session.
 
-    ``S`` is their state of mind: it follows from the view and the hidden profile as it stands, and
-    from nothing else.
+    ``S`` is their state of mind. It depends only on the view and the current hidden profile.
     """
 
     def see(self, view: View, profile: JSON) -> S:
-        """What the person knows and wants now."""
+        """The person's current knowledge and wishes."""
         ...
 
     def wrong(self, state: S, output: str) -> float:
@@ -66,19 +65,19 @@ class Person(Protocol[S]):
         ...
 
     def comment(self, state: S, persona: Persona, words: Random) -> str | None:
-        """What they say next without being asked; None where there is nothing.
+        """Their next unprompted message; None if they have nothing to say.
 
-        First why they changed the output themselves; else what is wrong with it; else what nobody knows
-        yet. Before there is an output, what somebody who volunteers adds.
+        They first explain a change that they made to the output. Otherwise they say what is wrong with it,
+        or mention a wish that they have not told yet. Before any output, users who volunteer add something.
         """
         ...
 
     def answer(self, state: S, question: str, persona: Persona, words: Random) -> str:
-        """What they answer to a message that asks something."""
+        """Their answer to a message that asks something."""
         ...
 
     def work(self, state: S, persona: Persona, words: Random) -> Decision | None:
-        """What they look up or change themselves, as far as their persona does; None for nothing."""
+        """Their own look-ups and changes, if the persona makes any; None otherwise."""
         ...
 
     def content(self, state: S, persona: Persona) -> bool | str:
@@ -90,14 +89,14 @@ class Person(Protocol[S]):
         ...
 
     def change(self, state: S) -> ChangeProfile | None:
-        """What has changed in their mind by what they saw, and was not recorded yet; mostly None.
+        """A change of mind caused by what they saw and not recorded yet; usually None.
 
-        The profile is the whole of it as it is now, the reason what they saw or heard.
+        It has the complete new profile; its reason is what they saw or heard.
         """
         ...
 
     def alone(self, state: S, words: Random) -> Decision | None:
-        """What they do next where they do all of it by themselves; None where they are done."""
+        """Their next act when they do the whole task by themselves; None when they are done."""
         ...
 
 
@@ -144,7 +143,7 @@ class RuleUser(Generic[S]):
         return self._composed(view, state, persona, intent)
 
     async def rate(self, view: View, persona: Persona) -> Rate | None:
-        """Rates the agent's last round, by what they wanted in it."""
+        """Rates the agent's last round against their wishes during it."""
         one = self._person.rate(self._person.see(view, view.private), view)
         return None if one is None else rated(one, view, persona)
 
@@ -192,7 +191,7 @@ class RuleUser(Generic[S]):
         return Decision((Say(text),), seconds)
 
     def _allow(self, view: View, state: S, persona: Persona) -> Approve:
-        """Allows an output that is no worse than the one that it replaces, and an end when content."""
+        """Approves an output at least as good as the one it replaces, and approves ending when content."""
         asked = view.open_approvals[0]
         version, wanted = asked.version, asked.asked
         if wanted.action == "finish":
@@ -239,7 +238,7 @@ def changing(person: Person[S]) -> Changing:
 
 
 def _see(person: Person[S], view: View) -> tuple[S, ChangeProfile | None]:
-    """The state of a person's mind, and what has changed in it just now."""
+    """The person's state of mind, and the latest change in it."""
     state = person.see(view, view.private)
     change = person.change(state)
     return (state, None) if change is None else (person.see(view, change.profile), change)

@@ -47,7 +47,7 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Worth: TypeAlias = float | Score | Missing
-"""What an output is worth: a number in [0, 1], a ``Score`` with named parts, or ``Missing``."""
+"""The utility of an output: a number in [0, 1], a ``Score`` with named parts, or ``Missing``."""
 
 Utility: TypeAlias = (
     Callable[[str], Worth | Awaitable[Worth]] | Callable[[str, Instance], Worth | Awaitable[Worth]]
@@ -57,7 +57,7 @@ Utility: TypeAlias = (
 
 @final
 class SimpleTask:
-    """A task made of a utility, instances, and agents and users: on rules of yours, or on prompts.
+    """A task made of a utility, instances, and agents and users that run on your rules or on prompts.
 
     For example::
 
@@ -99,19 +99,20 @@ class SimpleTask:
         name: as a log has it; also that of the scorer.
         description: one line on what it is about. Models read it.
         instances: at least one.
-        utility: what an output is worth. What it raises is recorded, and the score is missing.
-        agents: rules of yours, by kind: the class of a policy, or an async function of a desk. The
+        utility: returns the worth of an output. If it raises, the error is recorded and the score is
+            missing.
+        agents: your rules, by kind: the class of a policy, or an async function of a desk. The
             docstring's first line describes it.
         users: likewise. A user rates progress with ``Rate``.
-        output: what the output is, and its form, for models: with it, Duolog's agents
-            (``duolog.agents.kinds.KINDS``) and personas play as well, on any model. None if the
-            participants share no output: such sessions have no first update.
-        alone: those of the agents that work without a human: the automated baseline.
-        environment: makes the actions that can be taken on an instance; None for none.
+        output: describes the output and its form to models. If it is given, Duolog's agents
+            (``duolog.agents.kinds.KINDS``) and personas can also take part, on any model. None if the
+            participants share no output; such sessions have no first update.
+        alone: the agents that work without a human, as the automated baseline.
+        environment: makes the actions available on an instance; None if there are none.
         version: of the utility; raise it when the function changes.
 
     Attributes:
-        brief: what actors on models, and external agents, are told of it.
+        brief: describes the task to actors on models and to external agents.
 
     Raises:
         InvalidInput: something is missing, or named twice.
@@ -169,7 +170,7 @@ class SimpleTask:
         return agent in self._alone
 
     def instances(self, count: int, seed: int) -> list[str]:
-        """Names of the first ``count`` instances; all of them where there are fewer."""
+        """Names of the first ``count`` instances, or of all of them if there are fewer."""
         return list(self._instances)[:count]
 
     def session(self, cell: Cell, setting: Setting) -> Session:
@@ -291,10 +292,10 @@ def _described(parts: Mapping[str, Part] | None) -> dict[str, str]:
 def _scored(
     name: str, utility: Utility
 ) -> Callable[[SnapshotTaken, SessionOpened], Awaitable[Score | Missing]]:
-    """The utility as a function of a snapshot and of the opening, in which its instance stands.
+    """The utility as a function of a snapshot and of the session's opening, which names the instance.
 
     Raises:
-        InvalidInput: it is no function of one argument or of two.
+        InvalidInput: it is not a function of one or two arguments.
     """
     if not 1 <= _arguments(utility) <= 2:
         raise InvalidInput(
@@ -319,7 +320,7 @@ def _scored(
 
 
 def _arguments(function: object) -> int:
-    """How many arguments a function has to be given; 0 for what is no function."""
+    """The number of required arguments of a function; 0 if it is not a function."""
     if not callable(function):
         return 0
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)

@@ -1,4 +1,4 @@
-"""What rule policies read off a view: whose turn it is, and what was said and submitted when."""
+"""Helpers for rule policies to read a view: whose turn it is, and who said or submitted what."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def words_of(view: View) -> Random:
 
 
 def turn_seed(view: View) -> str:
-    """The seed of what an actor does next, the same while a decision is reconsidered."""
+    """The seed for an actor's next decision; it stays the same while the decision is reconsidered."""
     acts = sum(1 for record in view.records if record.actor == view.me and is_act(record))
     return f"{view.seed}/{view.me}/{acts}"
 
@@ -179,7 +179,7 @@ def awaits_reaction(view: View) -> bool:
 
 
 def last_act(view: View) -> int:
-    """The trace version of the actor's last act; 0 where it has not acted."""
+    """The trace version of the actor's last act; 0 if it has not acted."""
     return max((r.version for r in view.records if r.actor == view.me and is_act(r)), default=0)
 
 

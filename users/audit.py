@@ -1,8 +1,8 @@
-"""Audits simulated users: what they give away word for word, and what they make up, is counted.
+"""Audits simulated users: counts what they copy from their profile and what they invent.
 
-A simulator's fault distorts the results that it takes part in, so it is measured like anything else:
-a scorer looks at each message of a simulated user, and records a ``SimulatorFlagged`` for each fault.
-The checks here know no task, and are about plain signs; a task adds its own.
+A faulty simulator distorts results, so its faults are measured: a scorer looks at each message of a
+simulated user and records a ``SimulatorFlagged`` for each fault. The checks here are independent of
+the task and look for plain signs; a task can add its own.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ __all__ = (
 NAME = "simulator-audit"
 
 _COPIED = 6
-"""Words in a row that nobody takes over from a text by chance; names and numbers, which cannot be
-in other words, do not count.
+"""Words in a row that are unlikely to match a text by chance. Names and numbers do not count,
+because they cannot be put in other words.
 """
 _SHORT = 4
-"""So many are a copy where they are the whole entry."""
+"""Words in a row that count as a copy if they are the whole entry."""
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
@@ -59,13 +59,13 @@ _COMMON = frozenset(
 
 
 class Utterance(msgspec.Struct, frozen=True, kw_only=True):
-    """A message of a simulated user, and what it could go by.
+    """A message of a simulated user, and everything that the user knew.
 
     Attributes:
         text: the message.
         profile: what only the user knows.
         request: the initial request.
-        known: whatever else it could see: others' messages, outputs, outcomes of its own actions.
+        known: everything else that it could see: others' messages, outputs, outcomes of its own actions.
         before: the user's own messages so far, without the request.
     """
 
@@ -90,7 +90,7 @@ Check: TypeAlias = Callable[[Utterance], Iterable[Fault]]
 def find_leaks(said: Utterance) -> Iterator[Fault]:
     """Where the message copies the profile: several of its words in a row, or a whole short entry.
 
-    What others had said in the same words before is no leak.
+    Words that others had already used are not a leak.
     """
     words = _words(said.text)
     public = [_words(text) for text in (said.request, *said.known)]
@@ -105,7 +105,7 @@ def find_leaks(said: Utterance) -> Iterator[Fault]:
 
 
 def find_inventions(said: Utterance) -> Iterator[Fault]:
-    """Numbers, and names within a sentence, that stand in nothing that the user could go by."""
+    """Numbers, and names within a sentence, that appear in nothing that the user knew."""
     sources = [profile_text(said.profile), said.request, *said.known, *said.before]
     numbers = {_plain(number) for text in sources for number in _NUMBER.findall(text)}
     numbers |= {str(NUMBER_WORDS[w]) for text in sources for w in _words(text) if w in NUMBER_WORDS}

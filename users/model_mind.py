@@ -53,7 +53,7 @@ _CHOICES: Mapping[UserIntent, tuple[str, str]] = {
     "nothing": ("Do nothing", "let the others go on"),
 }
 _MENU = 2
-"""Version of what is offered when; part of the digest."""
+"""Version of the menu of decisions; part of the digest."""
 _LABEL = re.compile(r"(?:message|answer|reply|feedback|user|me)\s*:\s*", re.IGNORECASE)
 _QUOTES = (('"', '"'), ("'", "'"), ("“", "”"))
 
@@ -126,7 +126,7 @@ class ModelUserMind:
         return NOTHING if isinstance(found, UnreadableReply) else Decision((Say(found),))
 
     async def _act(self, view: View, persona: Persona, *, approval: int | None = None) -> Decision:
-        """A task action or an edit; or, where one is asked for, an approval."""
+        """A task action or an edit, or an approval if one is asked for."""
         if approval is not None:
             space = ActionSpace([approve_action(approval)])
         else:
@@ -161,7 +161,7 @@ class ModelUserMind:
 def user_messages(
     brief: Brief, persona: Persona, view: View, prompt: str, tokens: int
 ) -> tuple[Message, ...]:
-    """What the model of a simulated user is shown, within about the given number of tokens."""
+    """The prompt for a simulated user's model, within about the given number of tokens."""
     system = _PROMPTS.fill(
         "person",
         me=view.me,
@@ -182,9 +182,9 @@ def user_messages(
 
 
 def titles(view: View) -> dict[UserIntent, str]:
-    """What a user is offered to do, in words: the paper's five decisions, whatever the persona, but for
-    what makes no sense yet. There is nothing to answer before anybody else has said something, and
-    nothing to be content with before there is an output.
+    """The decisions offered to a user, in words: the paper's five, for every persona, if they make sense
+    yet. There is nothing to answer until another participant has said something, and nothing to be
+    content with until there is an output.
     """
     offered = {intent: title for intent, (title, _) in _CHOICES.items()}
     spoken = any(message.actor != view.me for message in view.messages)
@@ -235,7 +235,7 @@ def _manner(persona: Persona) -> str:
 
 
 def _limits(cognition: Cognition) -> Iterator[str]:
-    """What limits a persona, in words; what it comes to is done to the view before the model sees it."""
+    """A persona's limits, in words; they are applied to the view before the model sees it."""
     if cognition.attention is not None or cognition.memory is not None:
         yield (
             f"Where a message shows {LEFT_OUT}, you have not read that part, or no longer remember it, "

@@ -1,7 +1,7 @@
-"""A real person in the human's seat: what they type becomes what they say and do.
+"""A real person in the human's seat: their typed lines become messages and acts.
 
-Where the person sits (a terminal, a pipe, a test) is a ``Seat``; ``Person`` is the actor between it
-and the desk. A line is a message; one that begins with a slash is a command.
+A ``Seat`` is the person's terminal, pipe or test; ``Person`` is the actor between it and the desk. A
+line is a message, unless it begins with a slash: then it is a command.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TO_OTHERS = frozenset({"do", "edit", "no", "submit", "yes"})
 
 
 class Seat(Protocol):
-    """Where a person sits: shows what happens, and gives what the person types."""
+    """A person's terminal, pipe or test: shows what happens, and reads what the person types."""
 
     async def read_line(self) -> str | None:
         """The next line or message; None when there will be none."""
@@ -44,7 +44,7 @@ class Seat(Protocol):
         ...
 
     async def edit(self, text: str) -> str | None:
-        """Lets the person change a text; None where that cannot be done here."""
+        """Lets the person change a text; None if this seat does not support it."""
         ...
 
 
@@ -88,7 +88,7 @@ class Person:
         }
 
     async def live(self, desk: Desk) -> None:
-        """Carries out what the person types, until the session ends or the person leaves it."""
+        """Runs the person's commands and messages until the session ends or the person leaves it."""
         desk.look()
         wishes = private_text(desk.view.private)
         if wishes:

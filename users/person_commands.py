@@ -86,7 +86,7 @@ def argument_names(spec: ActionSpec) -> tuple[str, ...]:
 
 
 def action_help(spec: ActionSpec) -> str:
-    """How an action is typed, and what it does."""
+    """Explains an action: its syntax and its effect."""
     names = " ".join(f"{name}=..." for name in argument_names(spec))
     return f"/do {spec.name} {names}\n    {spec.description}"
 
@@ -113,7 +113,7 @@ def parse_action(text: str, actions: Mapping[str, ActionSpec]) -> tuple[str, Map
 
 
 def _argument(text: str) -> tuple[str, JSON]:
-    """An argument as it was typed: JSON where it is valid JSON, else a text."""
+    """A typed argument: parsed if it is valid JSON, otherwise a text."""
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise InvalidInput(f"{text!r} is no argument: write NAME=VALUE")

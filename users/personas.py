@@ -1,6 +1,6 @@
-"""Personas of simulated users: what they are willing to do, what contents them, and what limits them.
+"""Personas of simulated users: their willingness, their standards and their limits.
 
-A persona is named, and any of its numbers can be set behind its name: ``bounded+memory=3+vague=0.2``.
+Name a persona, and append any of its numbers to change them: ``bounded+memory=3+vague=0.2``.
 """
 
 from __future__ import annotations
@@ -309,7 +309,7 @@ def _changed(persona: Persona, given: Mapping[str, object], who: str) -> Persona
 
 
 def _range(key: str) -> str:
-    """What a number may be, in words."""
+    """The range of a number, in words."""
     kind = _TYPES[key]
     if kind is bool:
         return "true or false"

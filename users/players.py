@@ -169,7 +169,7 @@ class _RehearsedUser:
     async def compose(self, view: View, persona: Persona, intent: UserIntent) -> Decision:
         async def offered() -> Decision:
             decision = await self._rules.compose(view, persona, intent)
-            # A decision that stands holds what ``SimulatedUser`` has put before it.
+            # A final decision includes what ``SimulatedUser`` put before it.
             own = [verb for verb in decision.verbs if not isinstance(verb, Rate | ChangeProfile)]
             return Decision(tuple(own), decision.seconds)
 

@@ -1,7 +1,7 @@
-"""A real person elsewhere, at a page in a browser, say: what they do arrives as calls.
+"""A real person elsewhere, such as at a page in a browser, whose acts arrive as calls.
 
-``Person`` reads lines that a person types; here a program passes on what they do, one call at a time,
-and is told what became of it.
+``Person`` reads typed lines. Here a program passes on the person's acts, one call at a time, and
+learns the result of each.
 """
 
 from __future__ import annotations

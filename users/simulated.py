@@ -28,11 +28,11 @@ from .personas import Persona
 __all__ = ("Changing", "SimulatedUser", "UserIntent", "UserMind")
 
 UserIntent: TypeAlias = Literal["answer", "feedback", "act", "finish", "nothing"]
-"""What a simulated user decides first."""
+"""A simulated user's first decision."""
 
 
 Changing: TypeAlias = Callable[[View], ChangeProfile | None]
-"""What has changed in a user by what they saw, and is not recorded yet; None where nothing has."""
+"""Returns a user's change of mind that is not recorded yet; None if there is none."""
 
 
 class UserMind(Protocol):

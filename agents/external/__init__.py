@@ -1,3 +1,3 @@
-"""Agents that are programs of somebody's own: behind an endpoint, over ACP, or on JSON lines."""
+"""Agents that are separate programs: behind an endpoint, over ACP, or on JSON lines."""
 
 __all__ = ()

@@ -1,7 +1,7 @@
 """An agent that speaks the Agent Client Protocol: JSON-RPC over its standard streams, Duolog its client.
 
-See https://agentclientprotocol.com. The agent is asked by prompts; what it writes in a turn is its
-reply, and so is a request for permission, which is answered when the prompt goes on.
+See https://agentclientprotocol.com. Duolog prompts the agent, and whatever it writes in a turn is its
+reply. A request for permission is also a reply; Duolog answers it when the prompt continues.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class AcpAgent:
         self._said: list[str] = []
 
     async def complete(self, request: ModelRequest) -> ModelReply:
-        """Prompts the agent, or gives the answer to what it asked; returns what came of it."""
+        """Prompts the agent, or answers its last request; returns its reply."""
         messages = request.messages
         correction = messages[-1].content if messages[-2:][0].role == "assistant" else None
         answer = next((one.content for one in messages if one.role == "tool"), None)
@@ -179,7 +179,7 @@ class AcpAgent:
         return ModelReply(text=text, tool_calls=tuple(calls), finish=finish[0])
 
     async def _submission(self) -> list[ToolCall]:
-        """The output's file, where the agent changed it."""
+        """The output's file, if the agent changed it."""
         changed = None if self._workspace is None else await self._workspace.changed_output()
         if changed is None:
             return []
@@ -242,7 +242,7 @@ class AcpAgent:
 
     async def _served(self, method: str, parameters: _Object, message: _Object) -> JSON:
         workspace = self._workspace
-        if method == "session/request_permission":  # nobody is there to be asked
+        if method == "session/request_permission":  # there is no human to ask
             return _outcome(message, allowed=True)
         if method == "fs/read_text_file" and workspace is not None:
             line, limit = parameters.get("line"), parameters.get("limit")
@@ -285,7 +285,7 @@ def _failure(message: _Object, code: int, said: str) -> bytes:
 
 
 def _question(message: _Object) -> str:
-    """What a request for permission asks, as the arguments of ``Ask``."""
+    """The arguments of ``Ask`` for a request for permission."""
     call = _object(_object(message.get("params")).get("toolCall"))
     title = str(call.get("title") or call.get("kind") or "something")
     return _json(

@@ -1,4 +1,4 @@
-"""What an ``acp:`` agent is prompted with, and how its turns become decisions."""
+"""Builds the prompts for an ``acp:`` agent, and turns its replies into decisions."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class AcpPolicy:
         self._patience: float | None = None  # session time until which a permission is waited for
 
     async def decide(self, view: View) -> Decision:
-        """The next decision; none where nothing in the agent's turn could be used."""
+        """The next decision; an empty one if nothing in the agent's turn could be used."""
         answer = None
         if self._patience is not None:
             answer = _answer(view)
@@ -84,7 +84,7 @@ class AcpPolicy:
     def _messages(
         self, view: View, space: ActionSpace, since: int, answer: str | None, tokens: int
     ) -> Iterator[Message]:
-        """The whole situation, and what is new in it; see ``AcpAgent``."""
+        """The whole situation, and the news in it; see ``AcpAgent``."""
         brief, team, file = self._brief, teammates(view), output_file(self._brief)
         introduction = _PROMPTS.fill(
             "together",
@@ -106,10 +106,10 @@ class AcpPolicy:
             yield Message(role="tool", content=answer, tool_call_id=PERMISSION)
 
     def _verbs(self, reply: ModelReply, space: ActionSpace, view: View) -> tuple[Verb, ...]:
-        """What a turn amounts to.
+        """Converts a turn to verbs.
 
         Raises:
-            InvalidInput: an action that there is not, or an output that does not fit.
+            InvalidInput: the action does not exist, or the output does not fit.
         """
         text = reply_text(reply) if reply.text.strip() else ""
         verbs: list[Verb] = []
@@ -144,13 +144,13 @@ class AcpPolicy:
 
 
 def _own_last(view: View) -> ApprovalSeen | None:
-    """What the agent asked for last."""
+    """The agent's last request for approval."""
     own = [one for one in view.approvals.values() if one.actor == view.me]
     return own[-1] if own else None
 
 
 def _answer(view: View) -> str | None:
-    """The answer to what the agent asked for last; None where there is none yet."""
+    """The answer to the agent's last request for approval; None if there is none yet."""
     asked = _own_last(view)
     if asked is None or asked.given is None:
         return None

@@ -1,4 +1,4 @@
-"""Where an external agent is: ``openai:URL``, ``acp:COMMAND`` or ``exec:COMMAND``, and its short name."""
+"""The address of an external agent (``openai:URL``, ``acp:COMMAND`` or ``exec:COMMAND``) and its short name."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ _SCRIPT = re.compile(r"[^-].*\.\w{1,4}\Z|[^-].*/.*")
 
 @final
 class Address(msgspec.Struct, frozen=True, kw_only=True):
-    """Where an external agent is, and how it is spoken to.
+    """The location of an external agent, and the protocol for talking to it.
 
     Attributes:
-        text: as it was given; it is recorded, and read again by a fork.
-        name: the kind of agent that it is in logs and reports.
+        text: the address as given; it is recorded, and a fork reads it again.
+        name: the agent's kind in logs and reports.
         protocol: ``openai``, ``acp`` or ``exec``.
         command: of ``acp`` and ``exec``: the program and its arguments; empty otherwise.
         url: of ``openai``: the base URL, which ends before ``/chat/completions``; empty otherwise.
-        model: of ``openai``: the model that is asked for.
+        model: of ``openai``: the requested model.
     """
 
     text: str
@@ -147,7 +147,7 @@ def _endpoint(text: str, name: str | None, target: str) -> Address:
 
 
 def _program(command: tuple[str, ...]) -> str:
-    """What a command is called: its script rather than what runs the script."""
+    """The name of a command: the script rather than its interpreter."""
     first = Path(command[0])
     if _RUNNERS.match(first.name):
         for part in command[1:]:

@@ -92,7 +92,7 @@ class Endpoint:
         self.key = os.environ.get(KEY, "")
 
     def client(self) -> httpx.AsyncClient:
-        """A client of its own for one actor."""
+        """A separate client for one actor."""
         import httpx
 
         headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
@@ -191,7 +191,7 @@ class EndpointAgent:
 
 
 def _body(request: ModelRequest, model: str) -> Mapping[str, object]:
-    """A request as the endpoint wants it; what is not asked for is left out."""
+    """A request in the endpoint's format, without unset fields."""
     body: dict[str, object] = {
         "model": model,
         "messages": [{"role": one.role, "content": one.content} for one in request.messages],
@@ -231,5 +231,5 @@ def _calls(calls: Sequence[_Call]) -> list[ToolCall]:
 
 
 def _seconds(text: str | None) -> float | None:
-    """What Retry-After asks for; None where it is no number of seconds."""
+    """The delay in Retry-After; None if it is not a number of seconds."""
     return float(text) if text is not None and text.isascii() and text.isdecimal() else None

@@ -1,4 +1,4 @@
-"""What an ``exec:`` agent is asked in each turn, and how its replies become decisions."""
+"""Builds the turns of an ``exec:`` agent, and converts its replies to decisions."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class LinePolicy:
         self._seen = 0
 
     async def decide(self, view: View) -> Decision:
-        """The next decision; none where no reply of the program could be used."""
+        """The next decision; an empty one if no reply of the program could be used."""
         space = ActionSpace(offered(view, self._brief))
         self._turn += 1
         since, self._seen = self._seen, view.version

@@ -47,7 +47,7 @@ class _Reply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def news_of(view: View, since: int, until: int) -> list[JSON]:
-    """What an actor saw between two trace versions, as JSON: its own acts and their outcomes too.
+    """Everything an actor saw between two trace versions, as JSON, including its own acts and outcomes.
 
     Args:
         view: the actor's.
@@ -127,7 +127,7 @@ class LineAgent:
         self._process: LineProcess | None = None
 
     async def complete(self, request: ModelRequest) -> ModelReply:
-        """Sends a turn, or the same turn with what was wrong with the reply; returns the reply."""
+        """Sends a turn, or repeats it with the error in the last reply; returns the reply."""
         turn: dict[str, JSON] = msgspec.json.decode(request.messages[0].content)
         number = turn["turn"]
         if len(request.messages) > 1:

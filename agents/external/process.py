@@ -174,7 +174,7 @@ class LineProcess:
             read += len(chunk)
 
     async def _early_end(self, process: Process, drained: anyio.Event) -> ModelUnavailable:
-        """Why there was no answer: how the program ended, and what it wrote last."""
+        """Explains a missing answer: how the program ended, and the last lines that it wrote."""
         with anyio.move_on_after(_GRACE):
             await process.wait()
             await drained.wait()
@@ -187,7 +187,7 @@ class LineProcess:
         return ModelUnavailable(f"{self._name} {how} before it had answered{said}")
 
     async def _keep_tail(self, stream: ByteReceiveStream | None, drained: anyio.Event) -> None:
-        """Keeps the last of what it writes to standard error, so that it never waits to do so."""
+        """Drains standard error so that the program never blocks on it, and keeps the last part."""
         while stream is not None:
             try:
                 self._tail = (self._tail + await stream.receive(_CHUNK))[-_TAIL:]
@@ -227,6 +227,6 @@ async def _ended(process: Process) -> None:
 
 def _end(process: Process, *, by: int) -> None:
     """Sends a signal to a program and its children, or to the process that keeps them."""
-    if sys.platform != "win32":  # where none is started
+    if sys.platform != "win32":  # no program is started there
         with suppress(ProcessLookupError, PermissionError):  # none is left
             os.killpg(process.pid, by)

@@ -1,4 +1,4 @@
-"""The actor of an external agent: what it is asked through, and the program that lives as it does."""
+"""The actor of an external agent: its connection, and the program that lives as long as the actor."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ class _Programs:
 
 @final
 class _Strict:
-    """A policy that fails where no reply could be used: a program that writes what nobody can read
-    is broken, and its session is not to look like one of an agent that had nothing to say.
+    """A policy that fails if no reply could be used. A program that writes unreadable replies is
+    broken, and its session must not look like one of an agent that had nothing to say.
     """
 
     def __init__(self, policy: Policy, conversation: ModelConversation) -> None:

@@ -17,7 +17,7 @@ _PASSED: Final = frozenset(
     "SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE NODE_EXTRA_CA_CERTS LD_LIBRARY_PATH "
     "SYSTEMROOT SYSTEMDRIVE COMSPEC PATHEXT WINDIR APPDATA LOCALAPPDATA USERPROFILE".split()
 )
-"""Variables that a program needs to run at all, and that have no secrets in them."""
+"""Variables that a program needs in order to run, and that do not contain secrets."""
 
 _LOCALE: Final = "LC_"
 _OWN: Final = "DUOLOG_"

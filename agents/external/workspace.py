@@ -22,7 +22,7 @@ _MOST: Final = 8 * 1024 * 1024
 
 
 def output_file(brief: Brief) -> str:
-    """What the file with the shared output is called."""
+    """The name of the shared output's file."""
     if brief.schema.get("type") != "string":
         return "output.json"
     return "output.md" if brief.media_type == "text/markdown" else "output.txt"
@@ -30,7 +30,7 @@ def output_file(brief: Brief) -> str:
 
 @final
 class Workspace:
-    """A directory of its own, for as long as one run of an agent.
+    """A separate directory for one run of an agent.
 
     Args:
         path: the directory.
@@ -53,12 +53,12 @@ class Workspace:
         await anyio.to_thread.run_sync(lambda: shutil.rmtree(self.path, ignore_errors=True))
 
     async def put_output(self, view: View) -> None:
-        """Writes the shared output into its file, as it stands."""
+        """Writes the current shared output into its file."""
         self._put = text_of(view.snapshot.content) if view.snapshot is not None else ""
         await self._file.write_text(self._put, encoding="utf-8")
 
     async def changed_output(self) -> str | None:
-        """What the file holds, if that is something else than was put into it.
+        """The file's content, if it differs from what Duolog wrote there.
 
         Raises:
             ModelBadReply: it is too large.

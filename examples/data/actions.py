@@ -28,7 +28,7 @@ _LISTED = ("region", "channel", "wave", "role", "product", "rating", "site")
 
 
 class World(NamedTuple):
-    """What the actions and the utility of an instance are made of."""
+    """The data behind an instance's actions and utility."""
 
     instance: Instance
     database: Database

@@ -30,7 +30,7 @@ from .facts import (
 __all__ = ("SHEETS", "Rows", "Sheet", "chart_of", "claims_of", "query_for", "relevant", "sheet_of")
 
 Sheet = Literal["regions", "ages", "prices", "wrong"]
-"""What is selected at once: ratings by region, ratings by age and channel, prices by region, and
+"""The result of one query: ratings by region, ratings by age and channel, prices by region, or
 numbers of wrong rows."""
 
 SHEETS: Final[Mapping[Sheet, tuple[Kind, ...]]] = {
@@ -101,7 +101,7 @@ def query_for(sheet: Sheet, rulings: Rulings, *, careful: bool = True) -> str:
 
 
 def _hasty(sheet: Sheet) -> str:
-    """What somebody selects in a hurry, who has not looked at the rows."""
+    """The query of an analyst in a hurry who has not looked at the rows."""
     match sheet:
         case "wrong":
             return (

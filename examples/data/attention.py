@@ -1,10 +1,10 @@
-"""How an analyst reads: what they notice of messages and reports, what they understand, and believe.
+"""How an analyst reads messages and reports: they notice, understand and believe parts of them.
 
 At each look they take in so many words: first the messages since the last look, then the lines of
-the report that they have not read yet, from the top. What comes after that goes unnoticed, unless it
-still stands there at a later look. They tire: altogether they take in so many words as well. A finding
-about an interaction is understood only beside a chart of it. Of two findings on one topic they believe
-the one that they noticed last. What they wrote or found out themselves they believe at no cost.
+the report that they have not read yet, from the top. They miss the rest, unless it is still in the
+report at a later look. They also tire: there is a limit on the words that they take in altogether. They
+understand a finding about an interaction only with a chart of it. If two findings are on one topic,
+they believe the one that they noticed last. They believe their own words and findings at no cost.
 
 It is a fold of the records that the analyst can see, and depends on nothing else. Scorers and
 simulated users share it.
@@ -26,12 +26,12 @@ from .report import Assumed, Charted, ReportReader, Statement
 __all__ = ("OWN_ANALYSIS", "Reading")
 
 OWN_ANALYSIS = 60
-"""Words' worth of stamina that an action of one's own takes."""
+"""Stamina, in words, that the analyst's own action takes."""
 
 
 @final
 class Reading:
-    """What an analyst has taken in so far.
+    """Tracks everything an analyst has taken in so far.
 
     Args:
         names: of the survey.
@@ -42,7 +42,7 @@ class Reading:
         believed: the claim believed, by topic.
         advice: the recommendation noticed last.
         charted: topics whose chart was noticed.
-        puzzling: claims noticed and not understood, for want of a chart.
+        puzzling: claims noticed but not understood, because a chart is missing.
         left: words that they can still take in.
         unread: lines of the report that went unnoticed at the last look.
         looks: number of looks.
@@ -82,7 +82,7 @@ class Reading:
 
     @property
     def assumed(self) -> dict[Ruling, bool]:
-        """The assumptions that were noticed and still stand in the report."""
+        """The assumptions that were noticed and are still in the report."""
         noticed = (self._reader.read(line) for line in self._report if line in self._read)
         return {one.ruling: one.holds for one in noticed if isinstance(one, Assumed)}
 
@@ -95,7 +95,7 @@ class Reading:
         return other
 
     def catch_up(self) -> None:
-        """Reads what is new, as far as attention and stamina go; nothing where nothing is."""
+        """Reads the news, as far as attention and stamina go."""
         if not self._news:
             return
         self._news = False

@@ -59,12 +59,12 @@ _UNDERSTOOD, _ADVISED, _MISLED = 0.8, 0.2, 0.5
 def worth(
     believed: Mapping[Topic, Claim], advice: Advice | None, wants: Wants, truth: Answers
 ) -> Score:
-    """The utility of what an analyst believes, by what they want.
+    """The utility of an analyst's beliefs, given their wishes.
 
     Args:
         believed: the claim believed, by topic.
         advice: the recommendation that they go by.
-        wants: what they want now.
+        wants: their current wishes.
         truth: the true claims; a topic that the data do not decide neither helps nor misleads.
     """
     right = sum(1 for t in wants.topics if t in believed and agrees(believed[t], truth[t]))
@@ -89,7 +89,7 @@ def data_utility(instance: Instance) -> Scorer:
 
 @final
 class _Fold:
-    """What the analyst has taken in, and wants, by now."""
+    """Follows the analyst's beliefs and wishes through the session."""
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
@@ -122,7 +122,7 @@ class _Fold:
 
 @final
 class DataEnvironment:
-    """The actions of one session. They have no effect, so no state is kept between them.
+    """The actions of one session. They have no side effects, so the environment keeps no state.
 
     Args:
         world: the instance's.
@@ -182,7 +182,7 @@ class ReportDumper:
 
 
 def _dump(known: Known) -> Iterator[str]:
-    """Query by query, what it found."""
+    """The queries, each with its result."""
     claims = known.claims()
     for sheet in SHEETS:
         yield f"Method: {query_for(sheet, known.rulings)}"
@@ -225,7 +225,7 @@ def best_report(instance: Instance) -> str:
 
 
 def _witness(name: str, seed: int) -> Witness:
-    """What the best report is worth; no report shows it by itself, since it has to be understood."""
+    """The best report's utility; it has no output, since a report must also be understood."""
     instance = make_instance(seed, name)
     claims = {topic: instance.truth[topic] for topic in instance.interests}
     wants = Wants(instance.interests, instance.pivot or instance.interests[0])

@@ -1,7 +1,7 @@
 """The tables of a survey in SQLite, in memory, and read only: limits on rows, steps and functions.
 
-Whoever may write SQL can also write what never ends, fills the memory, or differs from run to run.
-So statements are authorized word by word, and stopped after a number of steps.
+A user who can write SQL can also write queries that never end, fill the memory, or differ from run to
+run. So statements are authorized word by word, and stopped after a number of steps.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What can be claimed of a survey: topics, claims, the rulings that they rest on, and when one holds.
+"""Claims about a survey: topics, claims, the rulings that they rest on, and when a claim holds.
 
-The thresholds stand here once, for the truth, for agents and for people alike. They are part of the
+The thresholds are defined only here, for the truth, for agents and for users. They are part of the
 task's description.
 """
 
@@ -37,8 +37,8 @@ __all__ = (
 )
 
 Kind = Literal["favourite", "price", "age", "channel", "quality"]
-"""What a topic asks: of a region its favourite; of a product where it costs more, which age group
-likes it more, and in which channel age groups differ; of a table how many of its rows are wrong."""
+"""A topic's question: a region's favourite; a product's more expensive region, the age group that
+likes it more, or the channel in which age groups differ; or a table's number of wrong rows."""
 
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
@@ -74,7 +74,7 @@ _LEAD: Final = 0.4  # points by which a favourite leads, at least
 _DEARER, _SAME = 1.12, 1.06  # of the price elsewhere
 _APART, _ALIKE = 0.8, 0.4  # points between age groups
 _ONE_APART, _OTHERS_ALIKE = 1.1, 0.7  # points between age groups in a channel
-_POINTS, _PERCENT = 0.3, 5.0  # what a claimed number may be off
+_POINTS, _PERCENT = 0.3, 5.0  # tolerated error of a claimed number
 
 
 class Topic(NamedTuple):
@@ -109,7 +109,7 @@ class Advice(NamedTuple):
 
 
 class Names(msgspec.Struct, frozen=True):
-    """The names of a survey: what it is about (e.g. ``coffee``), its regions and its products."""
+    """The names of a survey: its subject (e.g. ``coffee``), its regions and its products."""
 
     subject: str
     regions: tuple[str, ...]
@@ -126,7 +126,7 @@ DEFAULTS: Final[Rulings] = {
     "airport": True,
     "within": False,
 }
-"""What somebody takes for granted who knows nothing but the tables: all rows count as they stand."""
+"""The rulings assumed by a reader who knows only the tables: all rows count unchanged."""
 
 
 class Group(NamedTuple):
@@ -152,7 +152,7 @@ def decide_favourite(region: str, products: Groups) -> tuple[Claim, bool]:
 
 
 def decide_price(product: str, regions: Groups) -> tuple[Claim, bool]:
-    """Where a product costs more than elsewhere, in percent, and whether that is clear."""
+    """The region in which a product costs more, by how many percent, and whether that is clear."""
     topic = Topic("price", product)
     enough = {name: group for name, group in regions.items() if group.size >= _FEWEST_PRICES}
     total = sum(group.size for group in enough.values())

@@ -1,4 +1,4 @@
-"""Instances: a survey, what its analyst knows and wants, and what they will come to want."""
+"""Instances: a survey, its analyst's knowledge and wishes, and their later wishes."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _PEOPLE, _FEW_PEOPLE = 90, 6  # in a region, and in the small one
 _STORES, _AIRPORTS, _FEW_STORES = 8, 2, 2
 _ASKED = 0.8  # share of the products that a person rates
 _NOISE = 1.0  # points
-_RARE, _COMMON = 0.08, 0.35  # share of a sort of people, where it decides nothing and where it does
-_ZEROS = 0.35  # share of ratings of zero, where they decide
+_RARE, _COMMON = 0.08, 0.35  # share of a sort of people, if it decides nothing and if it does
+_ZEROS = 0.35  # share of ratings of zero, if they decide
 _BEST, _SECOND = 2.0, 1.1  # points by which products lead in a region
 _TURN = 3.4  # points by which a sort of people turns a favourite round
 _BY_AGE = {
@@ -51,14 +51,14 @@ _BY_AGE = {
 
 
 class Survey(msgspec.Struct, frozen=True):
-    """Invented tables, and where things were planted in them.
+    """Invented tables, and the patterns planted in them.
 
     Attributes:
         names: of the survey.
         tables: as they are stored.
         planted: the topic that each ruling decides.
         patterns: topics of planted patterns that depend on no ruling.
-        decoys: topics of what looks like a pattern for want of a control or of data.
+        decoys: topics of false patterns, which only a missing control or too few data suggest.
     """
 
     names: Names
@@ -69,7 +69,7 @@ class Survey(msgspec.Struct, frozen=True):
 
 
 class _Plan(msgspec.Struct, frozen=True):
-    """What is planted where: products by role, regions by role."""
+    """The plan for planting patterns: products by role, regions by role."""
 
     names: Names
     best: dict[str, str]
@@ -256,7 +256,7 @@ def _in_cents(prices: list[Price], random: Random) -> tuple[Price, ...]:
 # --- instances ------------------------------------------------------------------------------------
 
 
-_AS_IT_LOOKS = 0.55  # share of the rulings that are what somebody would take for granted
+_AS_IT_LOOKS = 0.55  # share of the rulings that equal the default assumption
 _INTERESTS = 6
 _DECIDED = 3  # of the interests, those that a ruling decides
 _TREES = ((0, 0, 1, 2, 3), (0, 0, 1, 2, 2), (0, 0, 0, 1, 2))
@@ -268,7 +268,7 @@ _TRIES = 50
 
 
 class Wants(msgspec.Struct, frozen=True):
-    """What an analyst wants: to understand some topics, and to decide by one of them.
+    """An analyst's wishes: to understand some topics, and to decide by one of them.
 
     Attributes:
         topics: in the order in which they came to want them.
@@ -306,7 +306,7 @@ class Instance(msgspec.Struct, frozen=True):
 
     @property
     def first(self) -> Wants:
-        """What the analyst wants at first."""
+        """The analyst's first wishes."""
         return Wants(self.interests[:1], self.interests[0])
 
 
@@ -316,9 +316,9 @@ def opened_by(
     pivot: Topic | None,
     believed: Mapping[Topic, Claim],
 ) -> Wants:
-    """What an analyst wants who believes something about some topics.
+    """The wishes of an analyst with the given beliefs.
 
-    What they believe need not be true: a mistaken answer raises further questions as well.
+    The beliefs need not be true: a mistaken answer raises further questions as well.
     """
     topics = [interests[0]]
     for topic in topics:  # grows as it goes
@@ -379,7 +379,7 @@ def _attempt(random: Random) -> Instance | None:
 
 
 def _differ(topic: Topic, truth: Answers, other: Answers) -> bool:
-    """Whether a topic has a clear answer, and a clear other one where a ruling is turned round."""
+    """Whether a topic has a clear answer, and a clear different one if a ruling is reversed."""
     if topic not in truth or topic not in other:
         return False
     return truth[topic].answer != other[topic].answer

@@ -1,4 +1,4 @@
-"""What an agent knows: from messages, and from the outcomes of its own actions; from nothing else."""
+"""An agent's knowledge, which comes only from messages and from the outcomes of its actions."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ __all__ = ("Known", "Memory", "Wishes")
 
 
 _ONE = "one"
-"""What an agent calls what the survey is about: no table says it."""
+"""The agent's word for the survey's subject, which no table names."""
 
 
 class Wishes(msgspec.Struct, frozen=True):
-    """What the human has let the agent know.
+    """The wishes and rulings that the human has told the agent.
 
     Attributes:
         topics: what they asked, the latest last.
         rulings: what they ruled.
         advice: the topic on which they want a recommendation; None if they did not say.
         charts: products of which they want a chart.
-        more: number of times that they wanted something better, and did not say what.
+        more: number of times that they wanted something better without saying what.
         short: they want less to read.
         lost: their last message named something, and was not understood.
         ruled: their last message was a ruling.
@@ -53,7 +53,7 @@ class Wishes(msgspec.Struct, frozen=True):
 
 @final
 class Findings:
-    """What the results of queries bear out.
+    """The findings that query results support.
 
     Attributes:
         rows: results by query; None for one that failed.
@@ -113,15 +113,15 @@ class Known(msgspec.Struct, frozen=True):
 
     @property
     def rulings(self) -> Rulings:
-        """What it goes by: what was ruled, and what it takes for granted."""
+        """The rulings in use: the human's, and the default assumptions."""
         return {**DEFAULTS, **self.wishes.rulings}
 
     def claims(self) -> dict[Topic, Claim]:
-        """All claims that it can make, by what it goes by."""
+        """All claims that it can make under the rulings in use."""
         return {} if self.names is None else self.findings.all(self.names, self.rulings)
 
     def claim(self, topic: Topic, rulings: Rulings | None = None) -> Claim | None:
-        """Its claim on a topic, by what it goes by or by other rulings; None where it has none."""
+        """Its claim on a topic under the rulings in use, or under the given ones; None if it has none."""
         if self.names is None:
             return None
         if topic in self.settled:
@@ -142,7 +142,7 @@ class Memory:
         self._outcomes = Outcomes()
 
     def recall(self, view: View) -> Known:
-        """All that an agent knows by what it can see."""
+        """Everything an agent can know from its view."""
         for action in self._outcomes.fresh(view):
             self._absorb(action)
         asked: set[Ruling] = set()
@@ -201,7 +201,7 @@ def _listen(view: View, reader: MessageReader, asked: set[Ruling], offered: set[
         heard = reader.read(message.text, question)
         wanted = (offer,) if heard.agreed and offer is not None and not heard.topics else ()
         for topic in (*wanted, *heard.topics):
-            topics.pop(topic, None)  # the latest stands last
+            topics.pop(topic, None)  # the latest comes last
             topics[topic] = None
         rulings.update(heard.rulings)
         charts += heard.charts
@@ -217,7 +217,7 @@ def _listen(view: View, reader: MessageReader, asked: set[Ruling], offered: set[
 
 
 def _reports(view: View) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The lines of the agent's last report, and those that humans added to what stood there."""
+    """The lines of the agent's last report, and the lines that humans added to it."""
     standing: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
     theirs: dict[str, None] = {}

@@ -63,7 +63,7 @@ _LIMITS: Final = "You take in {} words at a time, and {} altogether; then you ar
 
 
 class Profile(msgspec.Struct, frozen=True):
-    """What an analyst knows, wants and can take in; see ``Instance`` for the fields."""
+    """An analyst's knowledge, wishes and capacity to read; see ``Instance`` for the fields."""
 
     names: Names
     wants: Wants
@@ -138,10 +138,10 @@ def read_profile(written: JSON) -> Profile:
 
 
 def read_wants(written: JSON) -> Wants:
-    """What the analyst wants, from a written profile.
+    """The analyst's wishes, read from a written profile.
 
     Raises:
-        InvalidInput: it is none of this task.
+        InvalidInput: it is not a profile of this task.
     """
     texts = sentences_of(written)
     topics = tuple(_topic(found[0]) for found in _all(_WANTS, texts))
@@ -180,7 +180,7 @@ def _one(form: str, texts: Sequence[str]) -> tuple[str, ...]:
 
 
 def _all(form: str, texts: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """What the blanks of a form hold, in each of the texts that have this form."""
+    """The contents of a form's blanks, for each text that has this form."""
     pattern = re.compile(_pattern(form))
     for text in texts:
         found = pattern.fullmatch(text)

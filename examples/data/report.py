@@ -37,7 +37,7 @@ class Charted(NamedTuple):
 
 
 Statement: TypeAlias = Claim | Assumed | Charted | Advice
-"""What a line of a report can state."""
+"""A statement in a line of a report."""
 
 _ASSUMPTIONS: dict[Ruling, tuple[str, str]] = {
     "pilot": ("answers of the pilot wave count", "answers of the pilot wave are left out"),
@@ -146,7 +146,7 @@ class ReportReader:
         )
 
     def read(self, line: str) -> Statement | None:
-        """What a line states; None where it states nothing of a known form."""
+        """The statement in a line; None if it has no known form."""
         if line not in self._known:
             self._known[line] = self._read(line.strip())
         return self._known[line]

@@ -20,7 +20,7 @@ from .report import say_advice, say_assumption, say_claim
 
 __all__ = ("HAND_OVER", "LOOK", "DataPlanner")
 
-_OVERVIEW = 2  # findings to begin with, where it is not understood what is asked
+_OVERVIEW = 2  # findings to begin with, if the question is not understood
 _NULL = ("too few", "nowhere", "alike", "none")
 
 
@@ -36,7 +36,7 @@ def needed_queries(known: Known) -> list[str]:
 
 
 def needed_charts(known: Known) -> list[tuple[str, str]]:
-    """Charts that are missing, as title and SQL: of interactions, which nobody grasps without."""
+    """Missing charts, as title and SQL, for interactions, which readers understand only with a chart."""
     wanted = [chart_of(topic, known.rulings) for topic in _charted(known)]
     return [(title, sql) for title, sql in wanted if sql not in known.charts]
 
@@ -61,13 +61,13 @@ def related(known: Known) -> Topic | None:
 
 
 def neighbours(known: Known) -> list[Topic]:
-    """The topics that the same queries answer as what was asked."""
+    """The topics answered by the same queries as the topics asked about."""
     sheets = {sheet_of(topic.kind) for topic in known.wishes.topics}
     return [topic for topic in known.claims() if sheet_of(topic.kind) in sheets]
 
 
 def _focus(known: Known) -> list[Topic]:
-    """What the report is about: what was asked, and whatever else people may have missed."""
+    """The report's topics: those asked about, and others that people may have missed."""
     asked = list(known.wishes.topics)
     others = [topic for topic in (*_near(known), *_notable(known)) if topic not in asked]
     more = known.wishes.more or (0 if asked else _OVERVIEW)
@@ -104,7 +104,7 @@ def draft(known: Known, *, assumptions: bool = True) -> str:
 
 
 def _short(known: Known, *, assumptions: bool) -> Iterator[str]:
-    """What was asked, the latest first, with what it rests on; and a recommendation."""
+    """The topics asked about, latest first, with their assumptions; and a recommendation."""
     focus = list(reversed(_focus(known)))
     for topic in focus:
         yield from _finding(topic, known)
@@ -185,7 +185,7 @@ HAND_OVER = "That is as far as I get."
 
 @final
 class DataPlanner:
-    """What an agent finds out, asks and reports about a survey; one for each session.
+    """Decides what an agent looks up, asks and reports about a survey; one for each session.
 
     Args:
         habits: ``assumptions``: its report says by which rulings it goes; ``doubts``: it asks about those
@@ -269,5 +269,5 @@ def _tried(view: View) -> bool:
 
 
 def _says_more(text: str, view: View) -> bool:
-    """Whether a report says anything else than the one that stands there, in whatever order."""
+    """Whether a nonempty report has other lines than the current one; their order does not count."""
     return bool(text) and set(lines_of(text)) != set(lines_of(view.snapshot_text))

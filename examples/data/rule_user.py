@@ -1,7 +1,7 @@
 """The rule-driven analyst: reads as far as they can, asks on, objects, and decides when it is enough.
 
-They alone know their profile, and say one thing at a time in their own words. What they have read and
-believe is a `Reading`; they cannot tell a wrong belief from a right one.
+They alone know their profile, and say one thing at a time in their own words. A `Reading` tracks what
+they have read and believe; they cannot tell a wrong belief from a right one.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from .report import Assumed, ReportReader, say_advice, say_claim
 __all__ = ("DataPerson", "Mind")
 
 _ASKS = 2
-"""Times that somebody asks the same thing before they leave it."""
+"""Times that analysts ask the same thing before they give up on it."""
 
 _TOO_MUCH = 8
-"""Lines that go unread, at which somebody complains."""
+"""Unread lines at which analysts complain."""
 
 _TIRED = 20
-"""Words that somebody can still take in when they stop."""
+"""Words that analysts can still take in when they stop."""
 
 _TRIES_THEMSELVES = 0.3
 """Share of the people whose persona acts who rather look things up than ask again."""
@@ -50,14 +50,14 @@ _QUERY_SECONDS, _WRITE_SECONDS = (60.0, 120.0), (20.0, 40.0)
 
 
 class Mind(msgspec.Struct, frozen=True):
-    """What an analyst has in mind.
+    """An analyst's state of mind.
 
     Attributes:
-        view: what they see.
-        profile: what they know, and wanted when they last thought about it.
-        wants: what they want by now.
-        reading: what they have taken in by now.
-        before: what they had taken in at their last act.
+        view: their view.
+        profile: their knowledge, and their wishes when they last thought about them.
+        wants: their current wishes.
+        reading: everything they have taken in by now.
+        before: everything they had taken in at their last act.
         said: their own messages, the request first.
     """
 
@@ -71,7 +71,7 @@ class Mind(msgspec.Struct, frozen=True):
 
 @final
 class DataPerson:
-    """What an analyst wants, sees and says; one for each session."""
+    """Decides what an analyst wants, sees and says; one for each session."""
 
     def __init__(self) -> None:
         self._reading: Reading | None = None
@@ -110,7 +110,7 @@ class DataPerson:
         )
 
     def comment(self, state: Mind, persona: Persona, words: Random) -> str | None:
-        """A wrong assumption, what they do not follow, what else they want to know, or nothing."""
+        """Names a wrong assumption, a puzzling claim, or another question; or None."""
         if unannounced(state.view):
             return HUMAN.say("added", words)
         odd = words.random() < persona.ambiguous
@@ -132,7 +132,7 @@ class DataPerson:
         return None
 
     def answer(self, state: Mind, question: str, persona: Persona, words: Random) -> str:
-        """What is asked, as far as they understand the question; else what they want to know."""
+        """Answers the question, as far as they understand it; otherwise says what they want to know."""
         odd = words.random() < persona.ambiguous
         rulings = asked_rulings(question)
         if rulings and words.random() < persona.mishears:
@@ -153,7 +153,7 @@ class DataPerson:
         if is_working(state.view) or awaits_reaction(state.view):
             return None  # the agent may be about to answer
         if state.reading.unread:
-            return None  # it may stand there
+            return None  # it may be in the report
         if trait(state.view, "tries").random() >= _TRIES_THEMSELVES:
             return None
         last = state.view.messages[-1]
@@ -177,7 +177,7 @@ class DataPerson:
         return len(_open(state)) <= persona.untold
 
     def rate(self, state: Mind, view: View) -> Felt | None:
-        """By what they have learned since their last act; by a question, where that was all."""
+        """Rates what they learned since their last act; otherwise the length, a question or a change."""
         gained = [t for t in state.reading.believed if t not in state.before.believed]
         known = sum(topic in state.wants.topics for topic in gained)
         if known:
@@ -198,7 +198,7 @@ class DataPerson:
         return felt(-0.03 if asked else 0.0, "I know no more than before.")
 
     def change(self, state: Mind) -> ChangeProfile | None:
-        """What they have understood raises further questions, and may turn to another decision."""
+        """New findings raise further questions, and may lead to another decision."""
         if state.wants == state.profile.wants:
             return None
         profile = msgspec.structs.replace(state.profile, wants=state.wants)
@@ -227,7 +227,7 @@ class DataPerson:
                 yield ruling
 
     def _hint(self, state: Mind, words: Random, *, odd: bool) -> str | None:
-        """Something about the data that nobody would guess."""
+        """Tells a ruling that differs from the default assumption."""
         unusual = [r for r in RULINGS if state.profile.rulings[r] != DEFAULTS[r]]
         return self._rule(state, words.choice(unusual), words, odd=odd) if unusual else None
 
@@ -255,7 +255,7 @@ class DataPerson:
         return None
 
     def _conclude(self, state: Mind, words: Random) -> Decision | None:
-        """Writes down a recommendation, by what they believe; once."""
+        """Writes down a recommendation based on their beliefs, once."""
         claim = state.reading.believed.get(state.wants.goal)
         if claim is None or state.reading.advice == advice_on(claim):
             return None
@@ -264,7 +264,7 @@ class DataPerson:
 
 
 def _open(state: Mind) -> list[Topic]:
-    """What they want to know, do not believe to know, and have not asked for in vain."""
+    """Topics they want to know, have no belief about, and have not asked about in vain."""
     subject = state.profile.names.subject
     return [
         topic

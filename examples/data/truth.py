@@ -1,4 +1,4 @@
-"""What is true of a survey under given rulings: computed from the stored rows, cleaned as documented.
+"""The truth about a survey under given rulings, computed from the stored rows, cleaned as documented.
 
 It shares no query with agents; both share the thresholds of ``facts``.
 """
@@ -29,7 +29,7 @@ YOUNGER = 40
 
 
 class Person(NamedTuple):
-    """A row of ``people``: who answered, in which wave and part, and how they usually buy."""
+    """A row of ``people``: a respondent, their wave and part, and how they usually buy."""
 
     id: int
     region: str
@@ -40,7 +40,7 @@ class Person(NamedTuple):
 
 
 class Rating(NamedTuple):
-    """A row of ``ratings``: what a person gave a product, from 1 to 10."""
+    """A row of ``ratings``: a person's rating of a product, from 1 to 10."""
 
     person: int
     product: str
@@ -48,7 +48,7 @@ class Rating(NamedTuple):
 
 
 class Price(NamedTuple):
-    """A row of ``prices``: what a store of some sort of site asks for a product."""
+    """A row of ``prices``: a product's price in a store, with the store's sort of site."""
 
     store: int
     site: str
@@ -81,7 +81,7 @@ def region_name(written: str) -> str:
 
 
 class _Sort(NamedTuple):
-    """The rows of a kind of rating: whose, of what, and what a ruling may leave out."""
+    """Ratings of one product by one sort of rater, with the flags by which a ruling may drop them."""
 
     region: str
     channel: str

@@ -133,10 +133,10 @@ class ComparePlans(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def outlook(plan: Plan, budget: Budget, age: int, income: int, study: int) -> Mapping[str, JSON]:
-    """What a plan leads to, as `Project` shows it.
+    """The projected outcome of a plan, as `Project` shows it.
 
     Args:
-        plan: whatever it holds, possible or not.
+        plan: any plan, possible or not.
         budget: the sums of the household.
         age: at which work ends.
         income: wanted a month from then on.

@@ -1,4 +1,4 @@
-"""A client at a moment: what they hold, what is wrong with a plan by that, and what makes them think again."""
+"""A client at one moment: their wishes, the problems they see in a plan, and their second thoughts."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _FOLK_RULE: Final = 4.0
 """Without a figure, people take a loss of a quarter of the share of stocks."""
 
 _MARGIN: Final = 1.3
-"""Multiple of what they can bear from which a loss that was estimated by that rule is too high."""
+"""Multiple of their bearable loss above which a loss that was estimated by that rule is too high."""
 
 _ALMOST: Final = 0.95
-"""A sum that is as near as this to what was wished is all right."""
+"""Share of a wished sum that is close enough to it."""
 
 
 class Client(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,12 +125,12 @@ def see(view: View, taken: Perception, profile: Profile) -> Client:
 
 
 def problems(client: Client, plan: Plan | None, *, current: bool = True) -> tuple[Topic, ...]:
-    """What the client sees to be wrong with a plan, by the wishes that they hold.
+    """The problems that the client sees in a plan, given their current wishes.
 
     Args:
-        client: who looks.
-        plan: at what; None for something that is no plan.
-        current: whether the figures that they were last shown are those of this plan.
+        client: the client.
+        plan: the plan; None if the output is not a plan.
+        current: whether the last figures that they were shown are those of this plan.
     """
     if plan is None:
         return TOPICS
@@ -153,7 +153,7 @@ def problems(client: Client, plan: Plan | None, *, current: bool = True) -> tupl
 
 
 def untold(client: Client) -> list[Topic]:
-    """Wishes that the client holds, that nobody has heard of, and that the plan does not meet by itself."""
+    """Wishes that the client holds but has not told, and that the plan does not happen to meet."""
     wrong = problems(client, client.plan)
     return [
         topic
@@ -188,4 +188,4 @@ def _is_stirred(client: Client, topic: Topic) -> bool:
             return low < _SMALL
         case "study":
             return True
-    return low < value  # of the reserve, and of what the family would have
+    return low < value  # for the reserve, and for the family's cover

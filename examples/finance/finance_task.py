@@ -58,7 +58,7 @@ def finance_utility(world: World) -> Scorer:
 
 
 def _held(opened: SessionOpened, world: World) -> Wishes:
-    """What the client holds as it stands; where no client takes part, what they would at first."""
+    """The client's current wishes; if no client takes part, the wishes they would start with."""
     humans = [one.name for one in opened.participants if one.role == "human"]
     private = next((opened.private[name] for name in humans if name in opened.private), None)
     return world.instance.holds if private is None else read_profile(private).holds

@@ -1,11 +1,11 @@
-"""What a plan is worth to a household: whether it can be done, and whether it suits.
+"""The utility of a plan for a household: whether it is feasible, and whether it suits.
 
     U = feasible * (holds + needs) / 2
 
-*feasible* is the share of the constraints of `constraints` that the plan passes: what cannot be done is
-of no use, so it multiplies. *holds* is how the plan suits the client's wishes as they hold them at the
-time, *needs* how it suits what they will hold once they know what it means to them. Each is the mean of
-`suits` over the topics that somebody has a wish about.
+*feasible* is the share of the constraints of `constraints` that the plan passes; it multiplies, because
+an impossible plan is of no use. *holds* is how well the plan suits the client's wishes at the time.
+*needs* is how well it suits the wishes they will have once they know what a plan means to them. Each is
+the mean of `suits` over the topics that the client has a wish about.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def constraints(plan: Plan, budget: Budget, needs: Wishes) -> Mapping[str, bool]
 
 
 def chances(plan: Plan, budget: Budget, wishes: Wishes) -> tuple[float, float]:
-    """The chances that retirement and studies can be paid as wished; 1 where nothing is wished."""
+    """The chances that retirement and studies can be paid as wished; 1 without such a wish."""
     household, place = budget.household, budget.place
     years = max(0, wishes.age - household.age)
     pot = retirement_pot(place, budget.gross, wishes.age, wishes.income)

@@ -1,4 +1,4 @@
-"""What an adviser knows: the file, the tables, what the client has said, and what was not followed."""
+"""An adviser's knowledge: the file, the tables, the client's statements, and the unclear answers."""
 
 from __future__ import annotations
 
@@ -165,17 +165,17 @@ def outlook_key(plan: Plan, age: int, income: int, study: int) -> str:
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):
-    """What an adviser knows.
+    """An adviser's knowledge.
 
     Attributes:
-        finds: what its actions have shown.
-        wishes: what the client was last read to want, by topic.
+        finds: the results of its actions.
+        wishes: the client's wishes as last understood, by topic.
         fresh: topics about which something was read since the adviser's last message.
         asked: topics asked about, with how often.
-        unread: topics whose question was answered with something that was not followed.
+        unread: topics whose question got an answer that was not understood.
         shown: topics of which the client was shown a figure.
-        silent: a human has written last, and nothing in it was followed.
-        values: the wishes, with what is assumed where nothing is known.
+        silent: the last message is a human's, and nothing in it was understood.
+        values: the wishes, with assumptions for the unknown ones.
     """
 
     finds: Finds
@@ -210,7 +210,7 @@ _LIMITS: Final[Mapping[Topic, tuple[int, int]]] = {
     "cover": (0, 100),
     "prepay": (0, 1_000_000),
 }
-"""What a wish is planned for at least and at most, whatever somebody says."""
+"""The least and most that is planned for a wish, whatever the client says."""
 
 _PENSION_SHARE: Final = 0.6
 """Rule of thumb for what a pensioner needs: so much of today's income after tax."""
@@ -314,7 +314,7 @@ def _changed(before: Plan, after: Plan) -> Plan:
 
 
 def _facts_of(changed: Plan, finds: Finds) -> tuple[Fact, ...]:
-    """What a change of the plan by the client says of their wishes."""
+    """The wishes that a client's change to the plan implies."""
     facts = []
     if finds.costs is not None and finds.file is not None and changed.emergency >= 0:
         spending = spending_of(finds.file, finds.costs)
@@ -329,5 +329,5 @@ def _facts_of(changed: Plan, finds: Finds) -> tuple[Fact, ...]:
 
 
 def spending_of(file: File, costs: Costs) -> int:
-    """What a household cannot do without, a month."""
+    """A household's essential spending per month."""
     return max(1, costs.living + costs.property_tax + file.mortgage_monthly)

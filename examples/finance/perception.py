@@ -1,4 +1,4 @@
-"""What a client has taken in of a session: what was said on both sides, and the figures that they were shown."""
+"""A client's perception of a session: both sides' messages, and the figures that they were shown."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SINKS_IN: Final = 0.6
 """Share of the figures taken in that a client also takes to heart; another message may do it."""
 
 _SETTLES: Final = 0.5
-"""Share of the topics on which a client goes along with what a plan proposes before they spoke of it
+"""Share of the topics on which a client accepts a plan's proposal that comes before they spoke of it
 (the default effect: people take a default for advice; Madrian and Shea 2001)."""
 
 _EDITORS: Final = 0.6
@@ -39,10 +39,10 @@ _TYPING: Final = 4
 """Words that are read in the time in which one is typed."""
 
 _TALK: Final = (2, 5)
-"""The client's own messages before somebody else talks to them, at least and at most."""
+"""The client's own messages before others talk to them, at least and at most."""
 
 VISIBLE: Final[tuple[Topic, ...]] = ("cushion", "project", "cover", "prepay", "study")
-"""Topics that have a line of their own in a plan."""
+"""Topics that have a separate line in a plan."""
 
 _COLUMNS: Final[Mapping[Topic, str]] = {
     "age": "retirement_chance",
@@ -50,7 +50,7 @@ _COLUMNS: Final[Mapping[Topic, str]] = {
     "cushion": "months_in_reserve",
     "cover": "years_of_salary",
 }
-"""What a client looks at in a projection of their own, in this order."""
+"""The figures a client looks at in their own projection, in this order."""
 
 
 @final
@@ -98,7 +98,7 @@ class Perception:
         return self._words > self._stamina or len(own_messages(self._view)) > self._most
 
     def follow(self) -> None:
-        """Takes in what the view has shown since the last call."""
+        """Takes in everything the view has shown since the last call."""
         view = self._view
         for record in view.records[self._read :]:
             event, mine = record.event, record.actor == view.me
@@ -113,7 +113,7 @@ class Perception:
         self._read = len(view.records)
 
     def _take_plan(self, text: str, *, mine: bool) -> None:
-        """A plan, of somebody else or their own."""
+        """Takes in a plan, another participant's or their own."""
         before, self._plan = self._plan, try_plan(text)
         self.current = {}
         if mine:
@@ -125,7 +125,7 @@ class Perception:
             self.accepted = self._settles - self.hinted
 
     def _read_message(self, text: str, version: int) -> None:
-        """A message of somebody else."""
+        """Reads another participant's message."""
         self._words += count_words(text)
         self.heeded = dict(self.told)
         self.understood.update({fact.topic: fact.value for fact in read_understood(text)})
@@ -134,7 +134,7 @@ class Perception:
             self._take_in(figure, heartily=chance < _SINKS_IN)
 
     def _say(self, text: str) -> None:
-        """A message of their own."""
+        """Notes their own message."""
         self.explains = None
         self._words += _TYPING * count_words(text)
         for fact in read_facts(text):
@@ -143,7 +143,7 @@ class Perception:
                 self.told[fact.topic] = fact.value
 
     def _look(self, action: ActionSeen) -> None:
-        """An action of their own: a projection."""
+        """Takes in their own action: a projection."""
         resolved = action.resolved
         row = resolved.observation if resolved is not None and action.name == "Project" else None
         if not isinstance(row, Mapping):

@@ -43,12 +43,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def at_once(self) -> int:
-        """What it takes of today's savings."""
+        """The sum it takes from today's savings."""
         return self.emergency + self.cards + self.project + self.invested
 
     @property
     def monthly(self) -> int:
-        """What it takes a month, without the price of the life cover."""
+        """The sum it takes per month, without the price of the life cover."""
         return self.cards_monthly + self.study + self.retirement + self.prepay
 
 
@@ -111,7 +111,7 @@ def parse_plan(text: str) -> Plan:
 
 @lru_cache(maxsize=1024)
 def try_plan(text: str) -> Plan | None:
-    """Reads a plan; None where the text is none."""
+    """Reads a plan; None if the text is not a plan."""
     try:
         return parse_plan(text)
     except InvalidInput:

@@ -36,7 +36,7 @@ _STEPS: Final = (0, 10, 20)
 
 
 class Draft(NamedTuple):
-    """A plan and what it leads to.
+    """A plan and its projected outcome.
 
     Attributes:
         plan: what is proposed.
@@ -136,7 +136,7 @@ def _shares(known: Known) -> tuple[int, ...]:
 
 
 def _study_goal(known: Known, basis: _Basis) -> tuple[int, int]:
-    """What the studies will cost the client, and in how many years."""
+    """The studies' cost to the client, and the years until then."""
     target = round(basis.costs.studies * known.values["study"] / 100)
     return target, max(1, _STUDY_AGE - basis.file.child)
 
@@ -213,7 +213,7 @@ _ORDER: Final[tuple[Topic, ...]] = (
     "prepay",
 )
 _FIRST: Final = frozenset({"loss", "age", "cushion", "study", "project"})
-"""What is worth asking before there is a plan: what shapes all of it."""
+"""Topics worth asking about before the first plan, because they shape all of it."""
 
 _FIGURES: Final[tuple[Topic, ...]] = ("loss", "age", "cushion", "study", "cover")
 _AT_ONCE: Final = 2
@@ -234,7 +234,7 @@ def finance_agent(habits: Habits) -> AgentMind:
 
 @final
 class Adviser:
-    """What an adviser does, by rules; a ``Planner``.
+    """Decides by rules what an adviser does; a ``Planner``.
 
     Args:
         habits: ``assumptions``: it says what it has planned for; ``doubts``: and what the plan may lead to,
@@ -254,7 +254,7 @@ class Adviser:
         return hear(view, self._finds)
 
     def work(self, known: Known, view: View) -> Decision | None:
-        """Look-ups, then a plan, where it is another one than the plan that stands."""
+        """Look-ups, then a plan if it differs from the current one."""
         missing = look_ups(known)
         if missing:
             return Decision(missing)
@@ -286,7 +286,7 @@ class Adviser:
         return min(1.0, (sure + seen) / (len(_ORDER) + len(_FIGURES)))
 
     def report(self, known: Known, words: Random, standing: Standing) -> str:
-        """How the plan stands, what was understood, and what the plan leads to."""
+        """The state of the plan, the wishes that were understood, and the projected outcome."""
         missed = known.silent and standing == "unchanged"
         said = [words.choice(_MISSED if missed else _STANDING[standing])]
         news = tuple(known.wishes) if standing == "first" else known.fresh
@@ -300,7 +300,7 @@ class Adviser:
 
 
 def _figures(known: Known, drafted: Draft, words: Random) -> list[str]:
-    """The figures to show: of what is new or was never shown."""
+    """The figures to show: new ones, and those never shown."""
     values, row, costs = known.values, drafted.row, known.finds.costs
     new = [topic for topic in _FIGURES if topic not in known.shown]
     again = [topic for topic in _FIGURES if topic in known.fresh and topic not in new]

@@ -1,7 +1,7 @@
 """The rule-driven client: answers, complains, corrects the plan, and learns what they want.
 
-They know what they hold, not what they need. A figure that an adviser shows them, or somebody else's
-story, may change what they hold; that is recorded, and from then on they want something else.
+They know their wishes, but not their needs. A figure from an adviser or another person's story may
+change their wishes. The change is recorded, and from then on they want something else.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .world.household import TOPICS, Topic
 __all__ = ("FinanceClient", "finance_alone", "finance_changing", "finance_user")
 
 _MINUTES: Final = (20.0, 60.0)
-"""Minutes that a first plan takes somebody who does not do this often, at least and at most."""
+"""Minutes that a first plan takes an inexperienced client, at least and at most."""
 
 _AGAIN_ALONE: Final = 0.25
 """Share of that time that it takes to correct it."""
@@ -49,7 +49,7 @@ _DRAFTS: Final = 2
 
 
 def alone_step(client: Client, words: Random) -> Decision | None:
-    """The next step of somebody on their own; None where they leave it at the plan that they have."""
+    """The next step of a client who works alone; None if they settle for the plan that they have."""
     file = client.done.get("ReadFile")
     if not isinstance(file, Mapping):
         return None if "ReadFile" in client.done else Decision((Act("ReadFile"),))
@@ -75,7 +75,7 @@ def alone_step(client: Client, words: Random) -> Decision | None:
 
 
 def _by_thumb(client: Client, file: Mapping[str, JSON]) -> Plan:
-    """A plan without any table: what is wished, as far as the money goes."""
+    """A plan made without any table: the wishes, as far as the money goes."""
     holds, profile = client.profile.holds, client.profile
     taxes = client.done.get("LookUpTaxes")
     net = _number(taxes.get("net_monthly")) if isinstance(taxes, Mapping) else 0
@@ -142,13 +142,13 @@ def finance_changing() -> Changing:
 
 @final
 class FinanceClient:
-    """What a client thinks, says and does, by rules; a ``Person``."""
+    """Decides by rules what a client thinks, says and does; a ``Person``."""
 
     def __init__(self) -> None:
         self._taken: Perception | None = None
 
     def see(self, view: View, profile: JSON) -> Client:
-        """What the client knows and wants now."""
+        """The client's current knowledge and wishes."""
         self._taken = self._taken or Perception(view)
         self._taken.follow()
         return see(view, self._taken, read_profile(profile))
@@ -160,7 +160,7 @@ class FinanceClient:
         return float(len(problems(state, plan, current=standing)))
 
     def comment(self, state: Client, persona: Persona, words: Random) -> str | None:
-        """Why they changed the plan; what they see otherwise; what is wrong; what nobody knows yet."""
+        """Explains their change to the plan, tells a changed wish, complains, or adds a wish."""
         if state.explains is not None:
             return self._say(state, state.explains, words, words.choice(_EDITED))
         if state.changed:
@@ -176,7 +176,7 @@ class FinanceClient:
         return self._say_first(state, topic, persona, words)
 
     def answer(self, state: Client, question: str, persona: Persona, words: Random) -> str:
-        """What was asked, if they follow; first of all what they see otherwise by now."""
+        """Tells a changed wish first, if there is one; otherwise answers the question, if they follow it."""
         if state.changed:
             return self._say(state, state.changed[0], words, words.choice(_AGAIN))
         asked = state.asked
@@ -226,7 +226,7 @@ class FinanceClient:
         )
 
     def change(self, state: Client) -> ChangeProfile | None:
-        """What they hold by what they have seen and heard."""
+        """Changes their wishes by what they have seen and heard."""
         profile = state.profile
         moved = stirred(state)
         if not moved:
@@ -258,7 +258,7 @@ def _pressed(state: Client, topic: Topic) -> bool:
 
 
 def _edit(state: Client, topic: Topic) -> Plan:
-    """The plan with the client's own figure; what it takes of the savings comes from what was invested."""
+    """The plan with the client's own figure; any savings it takes come out of the invested sum."""
     plan, held = state.plan or Plan(), state.held[topic]
     if topic == "prepay":
         return msgspec.structs.replace(plan, prepay=held)

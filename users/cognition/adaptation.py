@@ -1,9 +1,9 @@
 """How a simulated user changes in the course of a session: they understand more, and trust more or less.
 
-Understanding closes a share of what is missing with each message and output of others, as practice
-does (Heathcote, Brown and Mewhort 2000: single learners improve exponentially). Until then, questions
-are misheard and waved away more often, and answers are less clear. Trust falls with rounds that brought
-nothing or harm, and recovers more slowly (Yang, Schemanske and Searle 2023). Who trusts less leaves less to the
+Each message and output of others closes a share of the gap in understanding, as practice does
+(Heathcote, Brown and Mewhort 2000: single learners improve exponentially). Until then, the user mishears
+and waves away questions more often, and answers less clearly. Trust falls after unproductive or harmful
+rounds and recovers more slowly (Yang, Schemanske and Searle 2023). A user who trusts less leaves less to the
 agent: they read closely, wave fewer questions away, say what they left unsaid, and work themselves.
 """
 
@@ -20,7 +20,7 @@ from ..personas import Cognition, Persona
 __all__ = ("TAKES_OVER", "Adaptation", "adapted")
 
 TAKES_OVER: Final = 0.5
-"""Trust below which somebody works on the output themselves."""
+"""Trust below which users work on the output themselves."""
 
 _BAD, _GOOD = 2, 4
 
@@ -43,7 +43,7 @@ class Adaptation:
         self.understanding = cognition.understanding
 
     def feed(self, record: Record, *, mine: bool) -> None:
-        """Takes the next record that they saw; ``mine`` if it is of their own doing."""
+        """Takes the next record that they saw; ``mine`` if they caused it themselves."""
         limits = self._cognition
         if record.kind == "ProgressRated" and mine:
             event = record.event
@@ -57,7 +57,7 @@ class Adaptation:
             self.understanding += (1.0 - self.understanding) * limits.learns
 
     def unclear(self, share: float) -> float:
-        """A share of misunderstandings, with what is not understood yet on top."""
+        """Raises a share of misunderstandings by what the user does not understand yet."""
         return 1.0 - (1.0 - share) * self.understanding
 
 

@@ -1,4 +1,4 @@
-"""A mind within cognitive limits: it decides by what it has taken in, as the person that it is by now."""
+"""A mind within cognitive limits: it decides by what it has taken in and by who it has become."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class AnewMind:
         return await self._make().compose(view, persona, intent)
 
     async def rate(self, view: View, persona: Persona) -> Rate | None:
-        """What the round brought."""
+        """Rates the last round by its result."""
         return await self._make().rate(view, persona)
 
 
@@ -57,7 +57,7 @@ class LimitedMind:
         self._satisfaction = Satisfaction(cognition)
 
     async def choose(self, view: View, persona: Persona) -> UserIntent:
-        """What to do next, by what was taken in."""
+        """Chooses the next act from what they took in."""
         return await self._mind.choose(*self._in_mind(view, persona))
 
     async def compose(self, view: View, persona: Persona, intent: UserIntent) -> Decision:
@@ -65,12 +65,12 @@ class LimitedMind:
         return await self._mind.compose(*self._in_mind(view, persona), intent)
 
     async def rate(self, view: View, persona: Persona) -> Rate | None:
-        """What the round brought, as it is felt."""
+        """Rates the round as the user feels it."""
         rating = await self._mind.rate(*self._in_mind(view, persona))
         return None if rating is None else self._satisfaction.rated(rating, view)
 
     def _in_mind(self, view: View, persona: Persona) -> tuple[View, Persona]:
-        """What is in their mind, and who they are by now."""
+        """The view as they remember it, and their persona as it has changed so far."""
         return self._perception.of(view), adapted(persona, self._perception.now)
 
 
@@ -80,7 +80,7 @@ def limited_mind(make: Callable[[], UserMind], persona: Persona) -> UserMind:
 
 
 def limited_changing(make: Callable[[], Changing] | None, persona: Persona) -> Changing | None:
-    """What says how a user's goals change, by what they took in; None where they do not."""
+    """Derives changes of a user's goals from what they took in; None if their goals are fixed."""
     if make is None or not persona.limited:
         return None if make is None else make()
     perception = Perception(persona.cognition)

@@ -1,8 +1,10 @@
-"""What a simulated user takes in of a session: long messages in part, figures sometimes wrong, and not for ever.
+"""A simulated user's perception: they skim long messages, misread figures and forget.
 
-It is a view of its own, with the texts of messages replaced by what was taken in. Old ones are read again
-where a reminder, a figure said twice or one more turn makes a difference. All chance is drawn from the seed of
-the user's traits and the place in the log, so one view gives one perception. What was not read, or is forgotten, is `LEFT_OUT`. The request, the output and one's own actions are seen as they are.
+The result is a separate view, in which the texts of messages are what the user took in. Old messages
+are read again if a reminder, a repeated figure or one more turn makes a difference. All chance is
+drawn from the seed of the user's traits and the place in the log, so one view gives one perception.
+`LEFT_OUT` replaces unread and forgotten text. The user sees the request, the output and their own
+actions unchanged.
 """
 
 from __future__ import annotations
@@ -104,7 +106,7 @@ class Perception:
         self._heard.append(_Heard(record, event, self.now.trust, self._turns, luck, figures))
 
     def _recall(self, one: _Heard, request: str) -> bool:
-        """Reads a message again where that may be otherwise by now; whether it is gone for good."""
+        """Reads a message again if the result may differ by now; returns whether it is forgotten for good."""
         version, text = one.record.version, one.event.text
         asked, forgotten = text == request, self._is_forgotten(one)
         repeated = tuple(self._times[figure] > 1 for figure in one.figures)
@@ -119,9 +121,9 @@ class Perception:
         return forgotten and not asked
 
     def _read(self, one: _Heard) -> str:
-        """The beginning, and some of the sentences after that; all of it where they were reminded since.
+        """The beginning and some of the later sentences; all of it if they were reminded since.
 
-        Who trusts less reads more.
+        Users who trust less read more.
         """
         limits, trust, version, text = self._limits, one.trust, one.record.version, one.event.text
         if limits.attention is None or version < self._nudged:
@@ -142,7 +144,7 @@ class Perception:
         return 1.0 - (1.0 - self._limits.skims) * trust
 
     def _misread(self, version: int, text: str) -> str:
-        """Figures as they were taken; right where others said them twice."""
+        """The figures as the user took them; correct if others said them twice."""
         share = self._limits.misreads
         if share == 0.0:
             return text
@@ -170,7 +172,7 @@ class Perception:
 
 
 def _reworded(one: _Heard, text: str) -> Record:
-    """The record of a message as somebody has it in mind."""
+    """The record of a message as the user remembers it."""
     if text == one.event.text:
         return one.record
     other = msgspec.structs.replace(one.event, text=text)

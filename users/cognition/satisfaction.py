@@ -1,4 +1,4 @@
-"""Ratings from a model of satisfaction: what the round brought, who rates, what it cost, and noise.
+"""Ratings from a model of satisfaction: the round's result and cost, the rater, and noise.
 
     s = r + leniency + anchoring (last - r) - reading cost · words / 100 + noise
 
@@ -43,7 +43,7 @@ class Satisfaction:
         self._last: float | None = None
 
     def rated(self, rating: Rate, view: View) -> Rate:
-        """The rating that they give, where ``rating`` is what the round brought them."""
+        """The rating that they give; ``rating`` is ``r``, before these effects."""
         for record in view.records[self._fed :]:
             self._feed(record, view.me)
         self._fed = len(view.records)

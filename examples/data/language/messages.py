@@ -1,4 +1,4 @@
-"""Messages beside topics and rulings: requests, complaints, wishes for advice; an agent's own."""
+"""Messages other than topics and rulings: requests, complaints, wishes for advice, and agents' messages."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ HUMAN: Final = Phrases(
         "done": ("no, that is all. Thank you.", "nothing else, thanks."),
     }
 )
-"""What analysts say besides."""
+"""Other things that analysts say."""
 
 AGENT: Final = Phrases(
     {
@@ -83,7 +83,7 @@ AGENT: Final = Phrases(
         "next": ("What do you want to know next?", "Where shall I look next?"),
     }
 )
-"""What agents say besides."""
+"""Other things that agents say."""
 
 _ADVICE: Final = re.compile(
     r"\brecommend\b|\bshall we\b|\bshould we\b|\bwould you promote\b|\bin your opinion\b"
@@ -98,7 +98,7 @@ _PROPOSED: Final = re.compile(r"\b(?:look into this next|also wonder): ")
 
 
 class Message(msgspec.Struct, frozen=True):
-    """What an agent understood of a message.
+    """A message as an agent understood it.
 
     Attributes:
         topics: what is asked.
@@ -146,7 +146,7 @@ def say_advice_wish(topic: Topic, words: Random) -> str:
 
 @final
 class MessageReader:
-    """What an agent makes of messages, by their words.
+    """Reads messages by their words, as an agent.
 
     Args:
         names: of the survey.
@@ -157,7 +157,7 @@ class MessageReader:
         self._read: dict[tuple[str, tuple[Ruling, ...]], Message] = {}
 
     def read(self, text: str, asked: tuple[Ruling, ...] = ()) -> Message:
-        """What a message says.
+        """Reads a message.
 
         Args:
             text: the message.

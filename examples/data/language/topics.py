@@ -1,4 +1,4 @@
-"""Questions about topics: asked in many ways, and read by key words beside a name of the survey."""
+"""Questions about topics: asked in many ways, and read by key words near a name of the survey."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ ODD: Final = Phrases(
         "quality": ("is there much rubbish among the {about}?", "what about the {about}?"),
     }
 )
-"""Ways to ask that leave open, to somebody who goes by words, what is meant."""
+"""Ambiguous ways to ask: a reader who goes by words cannot tell the topic."""
 
 _WORDS: Final[Mapping[Kind, re.Pattern[str]]] = {
     "quality": re.compile(r"\b(?:wrong|errors?|clean|trust|mistakes?|quality|dirty)\b"),
@@ -75,11 +75,11 @@ _WORDS: Final[Mapping[Kind, re.Pattern[str]]] = {
 
 
 class TopicsRead(msgspec.Struct, frozen=True):
-    """What a message asks, as far as it was understood.
+    """The questions in a message, as far as they were understood.
 
     Attributes:
-        topics: what is asked.
-        vague: names that are mentioned and of which it is not clear what is asked.
+        topics: the topics asked about.
+        vague: names that are mentioned in an unclear question.
     """
 
     topics: tuple[Topic, ...] = ()
@@ -122,7 +122,7 @@ class TopicReader:
         self._name = re.compile(rf"\b(?:{'|'.join(map(re.escape, known))})\b")
 
     def read(self, text: str) -> TopicsRead:
-        """What a message asks."""
+        """Reads the questions in a message."""
         topics: dict[Topic, None] = {}
         vague: dict[str, None] = {}
         for sentence in sentences(text.lower()):

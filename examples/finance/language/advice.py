@@ -1,4 +1,4 @@
-"""What advisers say: questions, what they took the client to want, and what a plan leads to.
+"""Advisers' messages: questions, the wishes they understood, and a plan's projected outcome.
 
 The client reads it by the same rules as the adviser reads the client: by words and figures alone.
 """
@@ -81,7 +81,7 @@ FOLLOW_UPS: Final = Phrases(
         "prepay": ("What sum a month would you pay extra on the mortgage?",),
     }
 )
-"""Questions that ask for a figure where the answer gave none, or a vague one."""
+"""Questions that ask for a figure when the answer gave none, or a vague one."""
 
 _ASKED: Final = Patterns(
     {
@@ -217,7 +217,7 @@ def read_questions(text: str) -> tuple[Topic, ...]:
 
 @lru_cache(maxsize=2048)
 def read_understood(text: str) -> tuple[Fact, ...]:
-    """What a message says that the client wants, or that was assumed."""
+    """The client's wishes that a message states or assumes."""
     found: list[Fact] = []
     for heard in _IS_TAKEN.read(text):
         for part in heard.sentence.split(";"):
@@ -227,7 +227,7 @@ def read_understood(text: str) -> tuple[Fact, ...]:
 
 @lru_cache(maxsize=2048)
 def read_figures(text: str) -> tuple[Figure, ...]:
-    """The figures of a message, in the order in which they stand there."""
+    """The figures of a message, in order."""
     found = [
         (text.find(heard.sentence), Figure(topic, float(heard.fields["n"])))
         for heard in _READ.read(text)

@@ -1,4 +1,4 @@
-"""The hidden profile of a client in sentences: what they hold, and what would change their mind.
+"""The hidden profile of a client in sentences: their wishes, and what would change their mind.
 
 The first part is what the client can tell. The second is what they do not know of themselves yet: it
 becomes a part of the first once they have seen or heard the thing that it names.
@@ -53,7 +53,7 @@ HEARD: Final[Mapping[Topic, str]] = {
     "study": "a sister said what her son's first year at university costs",
     "cover": "a neighbour died, and his wife had to sell the house",
 }
-"""What a client may hear from others, by topic."""
+"""Stories that a client may hear from others, by topic."""
 
 _KNOWN: Final = (
     "We cannot do with less than {spending} dollars a month, and I earn {salary} a year."
@@ -66,14 +66,14 @@ _TALKED: Final = "Soon, {story}: "
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
-    """What a client holds, and what would change it.
+    """A client's wishes, and what would change them.
 
     Attributes:
-        spending: what the household cannot do without, a month.
+        spending: the household's essential spending, a month.
         salary: the higher of its salaries, a year.
-        holds: their wishes as they stand.
-        moved: what they would wish for instead, by topic.
-        heard: the topic about which others will talk to them; None for no such talk.
+        holds: their current wishes.
+        moved: their wishes after a change of mind, by topic.
+        heard: the topic about which others will talk to them; None if they will not.
         project: what the money within two years is for.
     """
 

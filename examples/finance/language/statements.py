@@ -287,7 +287,7 @@ _VAGUE: Final = Patterns(
     }
 )
 _GUESSES: Final[Mapping[str, int]] = {"loss": 14, "cushion": 3, "study": 50, "cover": 3}
-"""What the reader takes a vague statement for."""
+"""The reader's guesses at vague statements."""
 
 _ACCEPTED: Final = (
     "What you have there is fine.",
@@ -327,12 +327,12 @@ def say_fact(fact: Fact, words: Random, project: str = "", after: str = "") -> s
 
 
 def say_accepted(words: Random) -> str:
-    """That a plan may stay as it is in what was asked about."""
+    """Says that the plan may stay unchanged on the topic of the question."""
     return words.choice(_ACCEPTED)
 
 
 def is_accepted(text: str) -> bool:
-    """Whether a message leaves the plan as it is in what was asked about."""
+    """Whether a message leaves the plan unchanged on the topic of the question."""
     return _ACCEPTING.search(text) is not None and not read_facts(text)
 
 

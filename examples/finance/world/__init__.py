@@ -1,4 +1,4 @@
-"""The invented world of the finance task: places, a market, households and what they need."""
+"""The invented world of the finance task: places, a market, and households with their needs."""
 
 from __future__ import annotations
 

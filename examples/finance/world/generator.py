@@ -96,7 +96,7 @@ def _household(random: Random, place: Place) -> Household | None:
 def _solve(
     random: Random, household: Household, place: Place
 ) -> tuple[Household, Wishes, Plan] | None:
-    """A plan, the wishes that it meets, and the savings that it takes; None where the sums do not work out."""
+    """A plan, the wishes that it meets, and the savings that it takes; None if the sums do not work out."""
     budget = Budget(household, place)
     stocks = random.randrange(20, 80, market.STEP)
     months = random.choice((3, 4, 5, 6, 6, 8, 9))
@@ -154,7 +154,7 @@ def _solve(
 def _second_thoughts(
     random: Random, place: Place, household: Household, needs: Wishes, witness: Plan
 ) -> Instance:
-    """The instance, with what the client holds at first."""
+    """The instance, with the client's first wishes."""
     bold = random.random() >= _TIMID or witness.stocks < 40
     shift = (
         random.randrange(30, 46, market.STEP) if bold else -random.randrange(25, 41, market.STEP)

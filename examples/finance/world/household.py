@@ -14,7 +14,7 @@ __all__ = ("TOPICS", "Budget", "Household", "Topic", "Wishes", "annuity")
 Topic = Literal[
     "loss", "cushion", "age", "income", "study", "project", "support", "cover", "prepay"
 ]
-"""What a wish is about; also the name of its field in `Wishes`."""
+"""The topic of a wish, which is also the name of its field in `Wishes`."""
 
 TOPICS: Final[tuple[Topic, ...]] = (
     "loss",
@@ -37,10 +37,10 @@ class Household(msgspec.Struct, frozen=True, kw_only=True):
         age: of the client.
         salaries: before tax, a year; the higher one first.
         child: age of the child.
-        mortgage: what is owed on the home.
+        mortgage: the debt on the home.
         mortgage_rate: its interest, a year.
         mortgage_years: until it is paid off.
-        prepayment_share: share of what is owed that may be paid off extra in a year.
+        prepayment_share: share of the mortgage that may be paid off extra in a year.
         cover_asked: life cover that the bank asks for.
         card: owed on credit cards.
         card_rate: their interest, a year.
@@ -64,7 +64,7 @@ class Household(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Wishes(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody wants of a plan, as they hold it at a time; 0: nothing of that.
+    """A client's wishes for a plan at one time; 0 means no such wish.
 
     Attributes:
         loss: most per cent of their investments that they can bear to lose in a bad year.
@@ -90,7 +90,7 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def annuity(owed: int, rate: float, years: float) -> int:
-    """What a loan costs a month until it is paid off."""
+    """A loan's monthly payment until it is paid off."""
     month = rate / 12
     share: float = month / (1 - (1 + month) ** (-12 * years))
     return round(owed * share)
@@ -142,12 +142,12 @@ class Budget:
 
     @cached_property
     def spending(self) -> int:
-        """What the household cannot do without, a month."""
+        """The household's essential spending per month."""
         return self.living + self.housing
 
     @cached_property
     def surplus(self) -> int:
-        """What is left, a month; what nobody has mentioned is not in it."""
+        """The sum left per month, before expenses that only the client knows of."""
         return self.net - self.spending
 
     def premium(self, cover: int) -> int:

@@ -1,10 +1,9 @@
 """Monte Carlo projections of savings in stocks and bonds, with fixed draws.
 
-Everybody's projections use the same 200 sequences of returns, so that two plans differ by what is in
-them and not by chance, and one call gives what another gave. The sequences come in pairs of
-opposites (antithetic variates), which makes 200 worth many more. What a sequence makes of a sum paid in
-at once and of one paid in each year is computed once for each share of stocks; every projection after
-that is a multiplication for each sequence.
+All projections use the same 200 sequences of returns. So two plans differ only by their content, and
+repeated calls give the same result. The sequences come in pairs of opposites (antithetic variates),
+which makes 200 worth many more. For each share of stocks, the results of a single payment and of a
+yearly payment are computed once; every later projection is one multiplication per sequence.
 """
 
 from __future__ import annotations
@@ -114,10 +113,10 @@ def _yearly(stocks: int, years: int, confidence: int) -> float:
 
 
 def needed(stocks: float, years: int, once: float, target: float, confidence: int) -> float:
-    """What has to be saved a month so that a target is reached with a confidence in per cent.
+    """The monthly saving that reaches a target with a confidence in per cent.
 
-    It adds up what is enough for the sum paid in at once and for the monthly ones, each at that
-    confidence. That is exact where nothing is paid in at once, else close.
+    It treats the initial sum and the monthly payments separately, each at that confidence. That is exact
+    without an initial sum, and close otherwise.
     """
     years = max(1, min(years, HORIZON))
     grown = [a for a, _ in _growth(rounded(stocks))[years]]

@@ -41,7 +41,7 @@ RETIRED_UNTIL: Final = 90
 
 _PENSION_AGE: Final = 67
 _YIELD: Final = 0.85
-"""A pot pays more than it holds, since what is left in it goes on earning: so much of each dollar."""
+"""Share of each dollar of income that the pot must hold; the rest comes from its later earnings."""
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,7 +109,7 @@ def annual_tax(place: Place, salary: int) -> int:
 
 
 def retirement_pot(place: Place, gross: int, age: int, income: int) -> int:
-    """What has to be saved by an age in order to have an income a month until the age of 90.
+    """The savings needed at an age for a monthly income until the age of 90.
 
     Args:
         place: decides the pension.
