@@ -1,7 +1,7 @@
-"""The task actions of proof: what one can compute, look for, have checked, and check oneself.
+"""The task actions of proof: computing, searching, running the checker, and checking by reading.
 
 Each has a frozen struct for its arguments, from which its JSON schema and its validation come. Every
-refusal is an `InvalidInput` that says how to go on.
+refusal is an `InvalidInput` that says how to continue.
 """
 
 from __future__ import annotations
@@ -108,12 +108,12 @@ def residues(wanted: Residues) -> JSON:
 
 
 def find_counterexample(wanted: FindCounterexample) -> JSON:
-    """The smallest n at which a claim fails: ``{"n": 2}``, or null where none was found."""
+    """The smallest n at which a claim fails: ``{"n": 2}``, or null if none was found."""
     return {"n": counterexample(read_claim(wanted.claim), wanted.limit)}
 
 
 def sections_to_check(proof: str) -> tuple[Document, tuple[Section, ...]]:
-    """What a proof holds, and the sections of it that have steps.
+    """A proof as a document, and its sections that have steps.
 
     Raises:
         InvalidInput: there is none, or there are too many.
@@ -129,7 +129,7 @@ def sections_to_check(proof: str) -> tuple[Document, tuple[Section, ...]]:
 
 
 def faults_in(document: Document, found: tuple[Section, ...]) -> dict[str, list[Fault]]:
-    """What is wrong with sections, by label."""
+    """The faults in sections, by label."""
     return {section.label: check_section(section, document) for section in found}
 
 

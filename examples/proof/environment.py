@@ -78,7 +78,7 @@ class ProofEnvironment:
         return ACTIONS
 
     async def perform(self, action: Action) -> Outcome:
-        """Takes an action; the message of an error says how to go on."""
+        """Takes an action; the message of an error says how to continue."""
         name, by_human = action.name, action.role == "human"
         if name not in ACTIONS:
             raise InvalidInput(f"there is no action {name!r}{suggestion(name, ACTIONS)}")

@@ -55,14 +55,14 @@ _REQUESTS: Final = (
 
 
 class Instance(msgspec.Struct, frozen=True, kw_only=True):
-    """A set of claims, and the profile of who wants them proved.
+    """A set of claims, and the profile of the mathematician who wants them proved.
 
     Attributes:
         name: of the instance.
-        request: what they say first: the claims as stated, and nothing of what matters.
+        request: their first message: the claims as stated, and nothing about their importance.
         claims: the claims as stated, by label.
-        profile: what they want.
-        seed: of whatever is drawn in the instance's environment.
+        profile: their wishes.
+        seed: for all chance in the instance's environment.
     """
 
     name: str
@@ -199,7 +199,7 @@ def _sum(random: Random) -> str:
 def _profile(
     claims: Mapping[str, str], of: Mapping[_Sort, list[str]], lemma: str, random: Random
 ) -> Profile | None:
-    """What the author of the claims wants, before and after they see that one of them is false.
+    """The wishes of the claims' author, before and after they see that one of the claims is false.
 
     None if the lemma is of use to no other claim.
     """

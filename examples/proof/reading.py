@@ -16,7 +16,7 @@ _LINE = re.compile(r"^([A-F]): (.+)$", re.MULTILINE)
 
 @lru_cache(maxsize=256)
 def stated_claims(request: str) -> Mapping[str, str]:
-    """The claims in a request, by label; those that nobody can read are left out."""
+    """The claims in a request, by label, without unreadable ones."""
     found: dict[str, str] = {}
     for label, text in _LINE.findall(request):
         try:

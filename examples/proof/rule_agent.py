@@ -1,7 +1,7 @@
-"""What an agent on rules does about claims: search, draft, verify, ask and report.
+"""The agent on rules: searches, drafts, verifies, asks and reports on claims.
 
-What it has not been told to matter it writes down as it comes. What it has been told to matter it looks at
-twice: it searches for counterexamples, and has each step checked before it shows the proof.
+It double-checks the claims it was told matter: it searches for counterexamples, and has each step
+checked before it shows the proof. It writes the remaining proofs without checking them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from .wishes import Form, in_form
 __all__ = ("ProofPlanner",)
 
 _REDRAWN: Final = 6
-"""Times that a step is written again, where what comes out is as wrong as before."""
+"""Times that a step is written again if the result is as wrong as before."""
 
 _SEARCH_AFTER: Final = 2
 """Doubts about one claim after which the agent looks for a counterexample."""
@@ -119,7 +119,7 @@ class Knowledge:
         return tuple(one for one in self.stated if one in self.core or one in self.minor)
 
     def form(self, label: str) -> Form:
-        """The form in which a claim is to be proved; as stated while nobody says otherwise."""
+        """The form in which a claim is to be proved; as stated unless the human says otherwise."""
         return self.forms.get(label, "stated")
 
     def claim(self, label: str) -> Claim:
@@ -141,7 +141,7 @@ class Knowledge:
                 yield label, wide.over.text
 
     def best_lemma(self) -> str | None:
-        """The family of the lemma that serves most of the targets; None where none serves any."""
+        """The family of the lemma that serves most of the targets; None if no lemma serves any."""
         serves = {
             name: sum(self._serves(label, name) for label in self.targets) for name in FAMILIES
         }
@@ -203,7 +203,7 @@ class Knowledge:
         return self._marked(Section("Claim", label, claim.text, fails, steps))
 
     def _marked(self, section: Section) -> Section:
-        """The section, marked by what the checker said of it, instead of by the agent's own doubts."""
+        """The section, marked with the checker's verdict instead of the agent's own doubts."""
         verdict = self.verdict(section)
         if verdict is None:
             return section
@@ -215,7 +215,7 @@ class Knowledge:
     # --- folding -----------------------------------------------------------------------------------
 
     def _take_over(self, document: Document) -> None:
-        """Keeps what the human has written otherwise than the agent would."""
+        """Keeps the sections that the human has rewritten."""
         own = {section.label: section_key(section) for section in self._written()}
         for label, section in document.items():
             if label in self.stated and section.steps and own.get(label) != section_key(section):
@@ -417,7 +417,7 @@ class ProofPlanner:
         return checked / max(len(known.targets), 1)
 
     def report(self, known: Knowledge, words: Random, standing: Standing) -> str:
-        """What is checked, what is not, what is false, and what the agent takes to matter."""
+        """Reports which claims are checked, unchecked or false, and which the agent takes to matter."""
         said = [PHRASES.say(standing, words)]
         if standing == "unchanged":
             return said[0]
@@ -452,7 +452,7 @@ class ProofPlanner:
         return " ".join(said)
 
     def _careful(self, known: Knowledge) -> frozenset[str]:
-        """The labels of what is worth the time of a check: what matters, and what was doubted."""
+        """The labels of the sections worth checking: those that matter, those in doubt, and lemmas."""
         if known.alone:
             return frozenset()
         lemmas = {family.label for family in FAMILIES.values()}
@@ -465,7 +465,7 @@ class ProofPlanner:
         )
 
     def _fails(self, known: Knowledge, label: str, words: Random) -> str:
-        """Where a claim fails, and why."""
+        """Says at which n a claim fails, and why."""
         claim, n = read_claim(known.stated[label]), known.fails[label]
         if not isinstance(claim, Divides):
             return f"{label} fails at n = {n}."

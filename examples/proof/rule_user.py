@@ -105,12 +105,12 @@ class PersonState:
                     self._outcome(action.name, action.arguments, event.observation)
 
     def doubts(self, label: str) -> tuple[Doubt, ...] | None:
-        """What they found in a section as it stands; None if they have not checked it."""
+        """Their doubts about the current section; None if they have not checked it."""
         section = self.document.get(label)
         return None if section is None else self.read.get(section_key(section))
 
     def is_understood(self, label: str) -> bool:
-        """Whether they have read a section as it stands with care."""
+        """Whether they have read the current version of a section with care."""
         section = self.document.get(label)
         return section is not None and section_key(section) in self.understood
 
@@ -191,7 +191,7 @@ class PersonState:
                 self.told[heard] = self.told.get(heard, 0) + 1
 
     def _see_failures(self, failures: Mapping[str, int | None]) -> None:
-        """Takes in where claims are said to fail; they try it out, and believe no wrong one."""
+        """Takes in reported counterexamples; they try each one and never believe a wrong one."""
         for label, n in failures.items():
             stated = self.stated.get(label)
             if n is not None and stated is not None and fails_at(read_claim(stated), n):
@@ -243,7 +243,7 @@ _WRITING: Final = 60.0
 """Seconds that a step takes them to write down."""
 
 _OWN_READING: Final = 0.4
-"""Share of the time of a careful reader that they take over a proof of their own."""
+"""Time they take to reread their own proof, as a share of a careful reader's."""
 
 _TIRED: Final = 5
 """Messages, the request included, after which those who settle for less do."""
@@ -257,7 +257,7 @@ class Mathematician:
     """The ``Person`` of proof; one for each session."""
 
     def see(self, view: View, profile: JSON) -> PersonState:
-        """What they know and want now."""
+        """Their current knowledge and wishes."""
         return PersonState(view, profile)
 
     def wrong(self, state: PersonState, output: str) -> float:
@@ -318,7 +318,7 @@ class Mathematician:
         return not asked and next(self._comments(state, persona, words), None) is None
 
     def _to_check(self, state: PersonState, persona: Persona) -> Iterator[Section]:
-        """What they have not read yet of what matters, and is in the right form."""
+        """The sections that matter, have the right form, and have not been read yet; and the lemma."""
         labels = state.wanted if persona.gives_feedback else state.wishes.core
         for label in labels:
             section = state.document.get(label)
@@ -338,7 +338,7 @@ class Mathematician:
     # --- talking -------------------------------------------------------------------------------------
 
     def comment(self, state: PersonState, persona: Persona, words: Random) -> str | None:
-        """The next thing to say: an error, what is missing, another form, what nobody knows yet."""
+        """The next thing to say: an error, a missing proof, another form, or an untold wish."""
         if state.view.snapshot is None:
             return say_labels("core", state.wishes.core, words)
         return next(self._comments(state, persona, words), None)
@@ -370,7 +370,7 @@ class Mathematician:
                 yield from self._about(state, label, words)
 
     def _about(self, state: PersonState, label: str, words: Random) -> Iterator[str]:
-        """What is to be said about one claim."""
+        """Their comments on one claim."""
         section = state.document.get(label)
         if section is None:
             if state.said("gained", label) + state.said("missing", label) < _REPEATS:
@@ -458,7 +458,7 @@ class Mathematician:
         return None
 
     def _look_over(self, state: PersonState, section: Section, words: Random) -> Decision:
-        """Stands by a proof of their own, or writes it again: one reads that faster, and as blindly."""
+        """Accepts their own proof or rewrites it: they read it faster, and overlook errors as often."""
         seconds = _OWN_READING * reading_seconds(section)
         faults = check_section(section, state.document)
         if all(words.random() < OVERLOOKED for _ in faults):
@@ -470,7 +470,7 @@ class Mathematician:
         return FAMILIES[state.wishes.lemma].label
 
     def _prove(self, state: PersonState, label: str, words: Random) -> Decision:
-        """A proof; of a false claim, half of one, and the search for where it fails."""
+        """Writes a proof; for a false claim, first searches for a counterexample, then writes a partial proof."""
         stated = state.stated.get(label)
         if stated is not None and not holds(in_form(stated, state.wishes.form(label))):
             search = Act("FindCounterexample", {"claim": stated})
@@ -480,7 +480,7 @@ class Mathematician:
 
 
 def _written(state: PersonState, label: str, words: Random) -> Decision:
-    """The output with a proof of one's own in it, and the time that it takes to write that."""
+    """The output with their own proof in it, and the time that writing takes."""
     family, seed = FAMILIES[state.wishes.lemma], turn_seed(state.view)
     if label == family.label:
         steps = draft(label, family.claim, {}, seed=seed, tries={}, rate=0.0)

@@ -1,21 +1,22 @@
-"""The utility of proofs: what is established and checked of what matters, and lemmas that proved of use.
+"""The utility of proofs: the important claims that are proved and checked, and useful lemmas.
 
-At the end of each round, for what the mathematician wants by then. A claim counts 3 where the paper
-rests on it, 1 where it is welcome, else 0. Of a claim counts:
+It is measured at the end of each round, for the mathematician's wishes at that time. A claim has weight
+3 if the paper rests on it, 1 if it is welcome, and 0 otherwise. A claim scores:
 
-- 1 if its proof holds, it says what is wanted, and the human has read this very version and stands by it;
+- 1 if its proof holds, it has the wanted form, and the human has read and accepted this very version;
 - 0.8 of that if the human has only had the checker run over it, and so does not understand it yet;
 - 0.4 of that as long as the human has done neither;
 - half of it if it is another form of the claim than the one that is wanted;
-- 0.2 for a counterexample to a claim that is false as stated, while there is no proof of a mended one;
+- 0.2 for a counterexample to a claim that is false as stated, until a corrected claim is proved;
 - -0.5 if the human has checked a proof that does not hold, and found nothing wrong with it.
 
 ``U = 0.8 * (weighted mean of the claims, at least 0) + 0.2 * (the lemma)``. The lemma counts 1 if it is
 of the kind that the human can use, is proved, and is cited by a proof of a claim that counts, both
 read; else 0.8 or 0.4, by what they have done with both.
 
-*Read* is what the human's own ``Check`` found nothing wrong with, or what they ``Accept``-ed; never is
-the agent's word enough. So length gains nothing, and nothing gains all without the human.
+A version counts as *read* if the human's own ``Check`` found nothing wrong with it, or they
+``Accept``-ed it; the agent's word is never enough. So length gains nothing, and no proof scores
+fully without the human.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ from .wishes import FORMS, Wishes, in_form
 __all__ = ("PROOF", "Established", "ProofFold", "fits", "judge", "proof_utility")
 
 PROOF: Final = "proof"
-"""Name of the scorer; in a session's private part, the owner of what it judges by."""
+"""Name of the scorer; it also owns the scorer's data in a session's private part."""
 
 _VERSION: Final = "2"
 _UNCHECKED: Final = 0.4
@@ -63,7 +64,7 @@ _CLAIMS: Final = 0.8
 
 
 class Established(msgspec.Struct, frozen=True):
-    """What an output comes out as: see the module's formula.
+    """The score of an output: see the module's formula.
 
     Attributes:
         value: the utility.
@@ -116,7 +117,7 @@ def judge(
 
 @final
 class ProofFold:
-    """Follows one session: the output, what was checked of it, and what is wanted."""
+    """Follows one session: the output, the checks of it, and the wishes."""
 
     def __init__(self, stated: Mapping[str, str]) -> None:
         self._stated = stated
@@ -218,7 +219,7 @@ def _refutes(section: Section, stated: str) -> bool:
 def _lemma(
     document: Document, trust: Mapping[str, float], wishes: Wishes, sound: list[str]
 ) -> float:
-    """What the lemma counts."""
+    """The lemma's score."""
     best = 0.0
     for label, section in document.items():
         family = family_of(section.claim) if section.kind == "Lemma" else None

@@ -1,4 +1,4 @@
-"""What the mathematician wants: which claims matter, in which form, and which lemma is of use to them."""
+"""The mathematician's wishes: the claims that matter, their forms, and a lemma of use to them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ FORMS: tuple[Form, ...] = ("stated", "restrict", "weaken", "general")
 
 
 class Wishes(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody wants of a set of claims.
+    """A mathematician's wishes for a set of claims.
 
     Attributes:
         core: labels of the claims that matter.
         minor: labels of those that are welcome too.
-        forms: the form in which a claim is wanted, where that is not as stated.
+        forms: the form in which a claim is wanted, if not as stated.
         lemma: the family of the lemma that they can use elsewhere.
     """
 
@@ -60,7 +60,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def in_form(stated: str, form: Form) -> Claim:
-    """A claim in a form; as stated where there is no such form of it."""
+    """A claim in a form; as stated if it has no such form."""
     claim = read_claim(stated)
     if not isinstance(claim, Divides) or form == "stated":
         return claim

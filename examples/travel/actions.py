@@ -3,8 +3,8 @@
 Every error is an `InvalidInput` whose message says how to continue. A search that finds nothing is an
 error too, instead of an empty result.
 
-Where a flight or distance search takes a place, it takes a city, or a state for all its cities; a
-state that shares its name with a city is written ``New York (state)``.
+In a flight or distance search, a place is a city, or a state for all its cities. Write a state that
+shares its name with a city as ``New York (state)``.
 """
 
 from __future__ import annotations

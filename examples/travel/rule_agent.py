@@ -29,7 +29,7 @@ from .planner.planner import Draft, next_step
 __all__ = ("TravelKnowledge", "TravelPlanner", "travel_agent")
 
 _ESSENTIAL: tuple[Slot, ...] = ("cities", "people", "budget")
-"""What a two-stage agent asks before its first draft: these wishes shape the whole plan."""
+"""Wishes that a two-stage agent asks about before its first draft, because they shape the whole plan."""
 
 _ORDER: tuple[Slot, ...] = (
     *_ESSENTIAL,
@@ -58,15 +58,15 @@ _REPORTS: Final[Mapping[Standing, tuple[str, ...]]] = {
 
 
 class TravelKnowledge(msgspec.Struct, frozen=True):
-    """What an agent knows of a trip.
+    """An agent's knowledge of a trip.
 
     Attributes:
-        wishes: what the trip should be like, from the request and the messages.
+        wishes: the wishes for the trip, from the request and the messages.
         drafted: the wishes that the agent's last plan was made for; None before there is one.
         asked: the slots that the agent has asked about.
-        unclear: the slot that it has just asked about, once, and of which the answer told nothing.
-        heard: all that was heard so far, in messages.
-        news: what was heard since the agent's last message.
+        unclear: the slot that it has just asked about for the first time, if the answer said nothing about it.
+        heard: all facts heard so far, in messages.
+        news: the facts heard since the agent's last message.
         finds: the results of its searches.
         revised: it has submitted a plan since its last message.
     """
@@ -142,7 +142,7 @@ class TravelPlanner:
         return self._worked_out[1]
 
     def question(self, known: TravelKnowledge, words: Random) -> Question | None:
-        """The next question about a wish that nobody has mentioned, or the last one once more."""
+        """The next question about an unmentioned wish, or the last question once more."""
         open_slots = known.wishes.open_slots
         if self._habits.level and known.unclear is not None and known.unclear in open_slots:
             text = f"{words.choice(_AGAIN)} {ask(known.unclear, words)}"
@@ -160,7 +160,7 @@ class TravelPlanner:
         return 0.5 + 0.5 * max(met, 0) / len(SLOTS)
 
     def report(self, known: TravelKnowledge, words: Random, standing: Standing) -> str:
-        """A message about the plan: what was understood since the last one, and what cannot be met."""
+        """A message about the plan: the wishes understood since the last one, and those that cannot be met."""
         wishes = known.wishes
         text = words.choice(_REPORTS[standing])
         said = text.format(days=wishes.days, destination=wishes.destination)
@@ -176,12 +176,12 @@ def travel_agent(habits: Habits) -> RuleAgent[TravelKnowledge]:
 
 
 def _last_word(view: View) -> int:
-    """The trace version of the agent's last message; 0 where it has sent none."""
+    """The trace version of the agent's last message; 0 if it has sent none."""
     return max((m.version for m in view.messages if m.actor == view.me), default=0)
 
 
 def _heard(view: View, after: int) -> tuple[Fact, ...]:
-    """What the messages of others after a trace version state, the last word on each slot."""
+    """The facts in others' messages after a trace version; only the last word on each slot."""
     facts = {
         fact.slot: fact
         for message in view.messages

@@ -1,4 +1,4 @@
-"""The simulated traveller on rules: what it wants, sees in a plan, and says about it.
+"""The simulated traveller on rules: its wishes, its view of a plan, and its comments.
 
 It alone knows the profile, reveals one wish at a time in its own words, and judges a plan by the
 text of the plan and its own searches.
@@ -53,55 +53,55 @@ _LOOKS = 3
 """Messages, the request included, after which such a user corrects the rooms itself."""
 
 _UNSEEN: tuple[Slot, ...] = ("people", "budget", "house_rule", "room_type", "cuisine")
-"""What the text of a plan does not show."""
+"""Wishes that the text of a plan does not show."""
 
 _INSISTS = 2
-"""How often somebody speaks of a wish before they let it be, if nothing comes of it."""
+"""How often a traveller mentions an unmet wish before giving up on it."""
 
 _NOTICES = 0.6
-"""Share of the messages in which somebody notices that they were misunderstood."""
+"""Share of the messages in which a traveller notices that they were misunderstood."""
 
 _CHANGES = 0.5
 """Share of the travellers whose goals change by what they see."""
 
 _YIELDS = 0.2
-"""Share of those who spend more where nothing else that they want can be had for less."""
+"""Share of the travellers who spend more if their other wishes cannot be met for less."""
 
 _GRANTED = 0.5
-"""Share of those who take one of their wishes for granted, and speak of it only where they are asked."""
+"""Share of the travellers who take one wish for granted and mention it only if asked."""
 
 _MESSAGES = (5, 9)
-"""Messages, the request included, after which somebody is content with a plan that looks right; from, to."""
+"""Messages, with the request, after which a traveller accepts a plan that looks right; from, to."""
 
 _STAMINA = 14
-"""Searches after which somebody who plans alone takes what they have found."""
+"""Searches after which a traveller who plans alone settles for the results so far."""
 
 _READING = 20.0
 """Seconds that they take to look through what a search has found."""
 
 
 class TravellerState(msgspec.Struct, frozen=True, kw_only=True):
-    """What a traveller wants and knows.
+    """A traveller's wishes and knowledge.
 
     Attributes:
         wishes: all of them.
-        told: the slots that it has spoken of, since the wish is what it is.
-        insisted: the slots that it has spoken of more than once, to no avail as far as it can see.
+        told: the slots that it has mentioned since the wish last changed.
+        insisted: the slots that it has mentioned several times, without success as far as it can see.
         finds: the results of its own searches.
-        request: what it said first.
-        plan: as it stands; empty where there is none.
+        request: its first message.
+        plan: the current plan; empty if there is none.
         said: how many messages it has sent, the request included.
         tired: whether it has written as much as it cares to.
         asked: the slots that the agent has asked about since.
         edited: whether it has changed the plan and not said why.
         edits: whether it would, and has not done so yet.
-        misread: what the agent has just said that it understood, and is not so.
-        granted: the slot of a wish that goes without saying, as it thinks.
-        price: what the agent has just said that a plan costs at least, beyond the budget.
-        profile: what all of this follows from.
-        open_to_change: whether it may change its mind by what it sees, and has not.
+        misread: the wrong wishes that the agent has just said it understood.
+        granted: the slot of a wish that it thinks goes without saying.
+        price: the least price of a plan, above the budget, that the agent has just stated.
+        profile: the source of all this.
+        open_to_change: whether it may still change its mind because of what it sees.
         moods: decides how; a trait.
-        yields: whether it would spend more where it has to.
+        yields: whether it would spend more if necessary.
     """
 
     wishes: tuple[Fact, ...]
@@ -158,7 +158,7 @@ class Traveller:
         self._outcomes = Outcomes()
 
     def see(self, view: View, profile: JSON) -> TravellerState:
-        """Reads the profile, the messages, and what came of the traveller's own searches."""
+        """Reads the profile, the messages, and the results of the traveller's own searches."""
         self._finds.take_in(self._outcomes.fresh(view))
         wishes = wishes_of(profile)
         said = len(own_messages(view))
@@ -266,7 +266,7 @@ class Traveller:
         )
 
     def change(self, state: TravellerState) -> ChangeProfile | None:
-        """They give way to what things cost, or change their mind by what the plan shows."""
+        """They accept the real cost, or change their mind because of something in the plan."""
         budget = next((fact.value for fact in state.wishes if fact.slot == "budget"), None)
         if state.yields and state.price and isinstance(budget, int) and budget < state.price:
             return give_way(state.profile, state.price, Random(state.moods))

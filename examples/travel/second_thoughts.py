@@ -1,8 +1,8 @@
 """How a traveller's goals change while they see options.
 
 Preferences are made while choosing, not only found (Slovic 1995; Bettman, Luce and Payne 1998): a long
-drive in a plan makes somebody want none, a friend who is shown the plan comes along. Each change is caused
-by something in the plan or in a message, and it is the last word: what is wanted then is what counts.
+drive in a plan puts a traveller off driving, or a friend who sees the plan joins the trip. Something
+in the plan or in a message causes each change. The change is final: from then on, the new wishes count.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ def wishes_of(profile: JSON) -> tuple[Fact, ...]:
 
 
 def second_thought(profile: JSON, plan: str, chance: Random) -> ChangeProfile | None:
-    """What changes in somebody who sees a plan; None where nothing in it moves them.
+    """The change of mind of a traveller who sees a plan; None if nothing in it moves them.
 
     Args:
-        profile: what they want.
-        plan: what they see.
-        chance: decides what it is; a trait of theirs.
+        profile: their wishes.
+        plan: the plan they see.
+        chance: decides the change; it is a trait of theirs.
     """
     wishes = {fact.slot: fact for fact in understand_preferences(sentences_of(profile))}
     kinds = [_tired, _joined, _hungry, _at_home, _visited]
@@ -69,7 +69,7 @@ def give_way(profile: JSON, dollars: int, chance: Random) -> ChangeProfile:
 
 
 def trip_as_changed(trip: Trip, profile: JSON) -> Trip:
-    """What plans are judged by where goals have changed; the trip itself where they have not."""
+    """The trip by which plans are judged, with any changed goals; the trip itself if none changed."""
     if not isinstance(profile, Mapping) or _DROPPED not in profile:
         return trip
     dropped = understand_preferences(sentences_of(profile[_DROPPED], "wishes"))
@@ -135,7 +135,7 @@ def _changed(profile: JSON, facts: Sequence[Fact], reason: str, chance: Random) 
     new = [write_preference(fact, chance) for fact in facts]
     earlier = profile.get(_DROPPED) if isinstance(profile, Mapping) else None
     gone = [*sentences_of(earlier, "wishes"), *dropped]
-    # An object, so that it is for whoever judges, and for no model that plays the traveller.
+    # An object, so that the scorer can read it, but a model that plays the traveller is not shown it.
     return ChangeProfile({"profile": [*kept, *new], _DROPPED: {"wishes": gone}}, reason)
 
 

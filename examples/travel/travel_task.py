@@ -55,7 +55,7 @@ TRAVEL_BRIEF = Brief(description=PROMPTS.fill("task"), output=PROMPTS.fill("outp
 # --- the utility of a travel plan -----------------------------------------------------------------
 
 
-if TYPE_CHECKING:  # only where a model is named
+if TYPE_CHECKING:  # only if a model is named
     from ...engine.models.gateway import Models
     from ...engine.models.prompting.conversation import ModelUse
     from ...engine.models.protocol import Caller
@@ -94,7 +94,7 @@ def travel_utility(
             return Missing("the session says nothing of the trip that its plans are judged by")
         trip = msgspec.convert(private["trip"], Trip)
         for one in opened.participants:
-            if one.role == "human":  # who may have changed their mind
+            if one.role == "human":  # the human may have changed their mind
                 trip = trip_as_changed(trip, opened.private.get(one.name))
         if not isinstance(snapshot.content, str):
             return unreadable()

@@ -1,4 +1,4 @@
-"""What a tutor can look up, work out and teach: solutions, the errors behind an answer, fresh problems.
+"""A tutor's actions: look up solutions, find the errors behind an answer, and make fresh problems.
 
 The student has no such help: that would be copying.
 """

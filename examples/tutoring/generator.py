@@ -121,7 +121,7 @@ def _test(focus: tuple[Component, ...], known: list[str], random: Random) -> tup
 def _request(
     student: Student, focus: tuple[Component, ...], homework: tuple[Item, ...], random: Random
 ) -> str:
-    """What the student asks for: the sheet to be done; perhaps what they know that they cannot do."""
+    """The student's request: the sheet to be done, and perhaps the weaknesses that they know of."""
     felt = [number for number, one in enumerate(focus, start=1) if one in student.unsure]
     said = (
         _REQUESTS.say("stuck", random, number=random.choice(felt))

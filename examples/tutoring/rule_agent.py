@@ -1,8 +1,8 @@
-"""The rule-driven tutor: marks, explains, asks, and keeps or gives away answers, by what it reads.
+"""The rule-driven tutor: marks, explains, asks, and withholds or gives away answers.
 
-In a single step it reacts to what is in front of it; where it plans first, it follows a plan for this
-student: see ``tutor.script``. Alone, without a student, it does the homework. Its whole memory is
-recomputed from the view.
+A single-step tutor reacts to the latest message; one that plans first follows a plan for this
+student (see ``tutor.script``). Alone, without a student, it does the homework. It recomputes its
+whole memory from the view.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Script(NamedTuple):
 
 
 def checks(memory: Memory) -> tuple[Act, ...]:
-    """The look-ups of answers that nobody has looked at."""
+    """Look-ups of the answers not looked up yet."""
     new = [one for one in memory.fresh if memory.finding(one) is None and _is_number(one.answer)]
     new += [
         Try(item.problem, item.answer.removeprefix("x = "), item.number)
@@ -103,7 +103,7 @@ class _Maker:
         self.acts: list[Act] = []
 
     def problem(self, component: Component, kind: str, number: int) -> tuple[str, str]:
-        """A problem and its answer; empty where it has to be made first."""
+        """A problem and its answer; empty if it has to be made first."""
         found = self._made.get((component, kind, number))
         if found is None:
             arguments: dict[str, JSON] = {"component": component, "kind": kind, "number": number}
@@ -166,7 +166,7 @@ class _Writer:
         return "" if self._memory.ever or not self._memory.sheet else self._say("sheet")
 
     def _feedback(self) -> list[str]:
-        """What was right and what was not of the last answers, or that the sheet says it."""
+        """Says which of the last answers were right and wrong, or that the sheet shows it."""
         memory, parts = self._memory, []
         tries = [(one, memory.finding(one)) for one in memory.fresh]
         found = [(one, result) for one, result in tries if result is not None]
@@ -183,7 +183,7 @@ class _Writer:
     # --- what to teach -----------------------------------------------------------------------------
 
     def _due(self) -> Diagnosis | None:
-        """What to teach now: about the last wrong answer; by a plan, what is known least of all that
+        """The next lesson: on the last wrong answer, or, with a plan, on the least known component that
         went wrong.
         """
         fresh = [self._causes[one] for one in self._memory.fresh if one in self._causes]
@@ -224,7 +224,7 @@ class _Writer:
         return [one for one, cause in self._causes.items() if cause.component == component]
 
     def _back_to(self, component: Component) -> str:
-        """Says which problem it is about, where that was not among the last answers."""
+        """Names the problem in question if it was not among the last answers."""
         tries = self._went_wrong(component)
         if not tries or any(one in self._memory.fresh for one in tries):
             return ""
@@ -237,7 +237,7 @@ class _Writer:
         return self._say("example", problem=problem, answer=answer, rule=RULES[component])
 
     def _rescue(self, problem: str) -> str:
-        """Help for somebody who has no idea."""
+        """Help for a student who has no idea."""
         used = components_in(problem)
         weakest = min(used, key=lambda one: self._belief.known[one], default=None)
         if weakest is None:
@@ -274,7 +274,7 @@ class _Writer:
     # --- what to ask -------------------------------------------------------------------------------
 
     def _task(self, taught: Diagnosis | None) -> str:
-        """The next task for the student; empty where there is none."""
+        """The next task for the student; empty if there is none."""
         memory = self._memory
         again = next((item for item in memory.items if item.mark == LOOK_AGAIN), None)
         if self._style == "reactive":
@@ -307,7 +307,7 @@ class _Writer:
 
 
 def needed(memory: Memory) -> list[Component]:
-    """The rules that the homework needs, each where it comes first, in the order of the sheet."""
+    """The rules that the homework needs, in the order in which they first occur on the sheet."""
     used = [one for item in memory.items for one in components_in(item.problem)[:1]]
     return list(dict.fromkeys(used))
 
@@ -321,12 +321,13 @@ def _is_number(answer: str) -> bool:
 
 @final
 class TutorAgent:
-    """What a tutor does next, by rules; one for each session.
+    """Decides by rules what a tutor does next; one for each session.
 
     Args:
-        habits: ``assumptions``: it says what it takes the student to do wrong; ``doubts``: but not where
-            it is unsure of that; ``goals``: learning is the goal behind the homework, so it has what it has
-            taught, and what is still weak, practised by exercises; ``level``: it finds out first what the student knows, and teaches what is weakest.
+        habits: ``assumptions``: it names the error that it assumes; ``doubts``: but not if it is unsure;
+            ``goals``: learning is the goal behind the homework, so it gives exercises on components that
+            it has taught or that are still weak; ``level``: it first finds out what the student knows,
+            and teaches the weakest component.
     """
 
     def __init__(self, habits: Habits) -> None:
@@ -385,7 +386,7 @@ class TutorAgent:
         return Decision((*script.teaches, Say(said)))
 
     async def report(self, view: View, *, final: bool) -> Decision:
-        """What there is to say, and no task: the student goes on by themselves."""
+        """Reports without setting a task: the student continues by themselves."""
         if (meant := explained(view)) is not None:
             return meant
         script = self._script(view)
@@ -452,7 +453,7 @@ class TutorAgent:
         return Decision((Submit(write_sheet(answered(memory.items, found))),))
 
     def _end(self, view: View) -> Decision:
-        """Waits; ends the session where everybody does."""
+        """Waits; ends the session if everyone is waiting."""
         if nudged(view) and not self._memory.owes:
             return Decision((Finish("there is nothing left to do"),))
         return NOTHING

@@ -1,7 +1,8 @@
 """The rule-driven student: works as they know how, errs by their own rules, asks, copies, and tires.
 
-They want their homework done, and take from a tutor's messages what they can read in them. What they
-learn is in ``student``; here is what they do. Their whole memory is recomputed from the view.
+They want their homework done, and take from a tutor's messages what they can read in them. The
+``student`` package models their learning; this module, their acts. Their whole memory is recomputed
+from the view.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from .student.student import Attempt, Student, attempt, tiredness
 __all__ = ("StudentAlone", "StudentUser")
 
 _SECONDS: Final = 40.0
-"""Seconds of work on a problem, besides reading and typing."""
+"""Seconds of work on a problem, without reading and typing."""
 
 _AT_ONCE: Final = 2
 """Problems that a student does before they come back to the tutor; one who acts does one more."""
@@ -60,7 +61,7 @@ _DOUBT: Final = 0.6
 
 
 class _Step(NamedTuple):
-    """What a student does next."""
+    """A student's next step."""
 
     intent: UserIntent
     verbs: tuple[Verb, ...] = ()
@@ -69,14 +70,14 @@ class _Step(NamedTuple):
 
 @final
 class StudentUser:
-    """What a student does next, by rules; one for each session."""
+    """Decides by rules what a student does next; one for each session."""
 
     def __init__(self) -> None:
         self._memory = StudentMemory()
         self._fold = self._memory.fold
 
     async def choose(self, view: View, persona: Persona) -> UserIntent:
-        """Answers what was asked, else goes on with the sheet; leaves when done or tired out."""
+        """Answers a question, or else continues with the sheet; leaves when done or tired out."""
         return self._next(view, persona).intent
 
     async def compose(self, view: View, persona: Persona, intent: UserIntent) -> Decision:
@@ -195,7 +196,7 @@ class StudentUser:
         return _Step("answer", (Say(text),), _SECONDS * len(asked))
 
     def _working(self, student: Student, problem: str, tried: Attempt, words: Random) -> str:
-        """How they got there, where a misconception of theirs had to do with it."""
+        """Explains how they got there, if one of their misconceptions was involved."""
         if not tried.wrong:
             return ""
         does = MISCONCEPTIONS[student.believes[tried.wrong[0]]].does
@@ -271,7 +272,7 @@ class StudentUser:
 
 @final
 class StudentAlone:
-    """A student who does the homework by themselves: no tutor takes part, and nobody marks it."""
+    """A student who does the homework by themselves: no tutor takes part or marks it."""
 
     def __init__(self) -> None:
         self._memory = StudentMemory()
@@ -306,7 +307,7 @@ def _is_at_work(view: View) -> bool:
 
 
 def _taught(view: View) -> Taught:
-    """What the tutor's messages since the student's last act hold, as one."""
+    """The combined content of the tutor's messages since the student's last act."""
     since = last_act(view)
     parts = [
         read_teaching(message.text)

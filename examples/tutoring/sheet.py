@@ -39,7 +39,7 @@ RIGHT: Final = "right"
 LOOK_AGAIN: Final = "look again"
 
 _WIDTH: Final = 240
-"""Characters of a line beyond which it is no item."""
+"""Most characters in the line of an item."""
 
 _LINE = re.compile(r"\s*(\d{1,3})[.)]\s*(.+?)\s*(?:(?:->|→)\s*(.*?))?\s*(?:\[([^\]]*)\])?\s*")
 
@@ -62,7 +62,7 @@ class Item(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=512)
 def read_sheet(text: str) -> tuple[Item, ...]:
-    """The items on a sheet; lines that are no items are passed over."""
+    """The items on a sheet; other lines are skipped."""
     items: dict[int, Item] = {}
     for line in text.splitlines():
         found = _LINE.fullmatch(line) if len(line) <= _WIDTH else None
@@ -129,7 +129,7 @@ def written(problem: str, answer: Fraction | None) -> str:
 
 
 def number_of(answer: str) -> Fraction | None:
-    """The number that an answer on a sheet is; None for what is no number."""
+    """The number in an answer on a sheet; None if it is not a number."""
     try:
         return parse_number(answer)
     except InvalidInput:
@@ -137,7 +137,7 @@ def number_of(answer: str) -> Fraction | None:
 
 
 def answered(items: Sequence[Item], answers: Mapping[int, str]) -> tuple[Item, ...]:
-    """A sheet with some answers written in, which have no marks yet."""
+    """A sheet with some answers written in, not marked yet."""
     return tuple(
         Item(item.number, item.problem, answers[item.number]) if item.number in answers else item
         for item in items

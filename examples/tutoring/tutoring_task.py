@@ -40,7 +40,7 @@ _VERSION: Final = "2"
 
 
 def score_of(instance: Instance, student: Student, done: float) -> Score:
-    """The utility where the student is at this point and a share of the homework is done."""
+    """The utility for a student in this state and a share of the homework done."""
     test = expected_score(student, instance.test)
     value = LEARNING * test + HOMEWORK * done
     return Score(value, {"test": test, "homework": done})
@@ -77,7 +77,7 @@ class _Utility:
             self._closed_by_human = record.role == "human"
 
     def score(self, over: Round) -> Score | Missing:
-        """The utility at the end of a round: what a tutor said last counts if the student went on."""
+        """The utility at the end of a round; the tutor's last message counts if the student continued."""
         if not self._readable:
             return unreadable()
         fold = self._fold
@@ -101,10 +101,10 @@ _WORTH: Final = 0.001
 
 
 def best_lesson(instance: Instance) -> Student:
-    """The student after lessons by somebody who knows all of them, while their energy lasts.
+    """The student after lessons from an ideal tutor, for as long as the student's energy lasts.
 
-    The homework is gone through, and what goes wrong in it is explained by the very misconception; what
-    energy is left goes into exercises on whatever is worth most in the test, each right in the end.
+    They go through the homework, and each error is explained by its exact misconception. The remaining
+    energy goes into exercises on the components worth most in the test, each right in the end.
     """
     student = instance.student
     for item in instance.homework:

@@ -35,7 +35,7 @@ class Class(msgspec.Struct, frozen=True):
 
     def modulo(self, modulus: int) -> tuple[int, ...]:
         """The remainders that members of the class leave for another modulus."""
-        # By the Chinese remainder theorem: those that agree with a residue where both can say.
+        # By the Chinese remainder theorem: those that agree with a residue modulo the common divisor.
         common = gcd(self.modulus, modulus)
         shared = {residue % common for residue in self.residues}
         return tuple(n for n in range(modulus) if n % common in shared)

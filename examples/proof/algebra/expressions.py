@@ -22,7 +22,7 @@ _TOKEN = re.compile(r"\s*(\d+|[a-z]|\*\*|[-+*^()])")
 
 @lru_cache(maxsize=4096)
 def read_polynomial(text: str, variable: str = "n") -> Polynomial:
-    """The polynomial that an expression stands for.
+    """Parses an expression to a polynomial.
 
     Args:
         text: sums, products and powers of integers and the variable, with parentheses.

@@ -1,3 +1,3 @@
-"""What the mathematician and the agent say to each other, and how each reads it."""
+"""The messages between the mathematician and the agent, and how each reads them."""
 
 __all__ = ()

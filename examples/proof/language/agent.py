@@ -1,4 +1,4 @@
-"""What the agent says and asks, in many ways, and how the mathematician reads it."""
+"""The agent's statements and questions, in many ways, and how the mathematician reads them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = (
 )
 
 Asked: TypeAlias = Literal["core", "lemma", "form", "general", "minor", "anything"]
-"""What a question is about."""
+"""The topic of a question."""
 
 PHRASES: Final = Phrases(
     {
@@ -81,7 +81,7 @@ PHRASES: Final = Phrases(
         ),
     }
 )
-"""What it says, by what it is about."""
+"""The agent's statements, by topic."""
 
 SAMPLE: Final[Mapping[str, Mapping[str, object]]] = {
     key: {
@@ -116,7 +116,7 @@ _QUESTIONS: Final[tuple[Asked, ...]] = ("core", "lemma", "form", "general", "min
 
 
 class Question(msgspec.Struct, frozen=True):
-    """A question as it was understood: what it is about, and of which claim."""
+    """A question as it was understood: its topic, and its claim."""
 
     about: Asked
     label: str = ""
@@ -124,7 +124,7 @@ class Question(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=2048)
 def read_questions(text: str) -> tuple[Question, ...]:
-    """What a message asks."""
+    """The questions in a message."""
     found: list[Question] = []
     for heard in PATTERNS.questions(text):
         about = next((one for one in _QUESTIONS if one == heard.key), None)
@@ -146,6 +146,6 @@ def counterexamples_in(text: str) -> Mapping[str, int]:
 
 @lru_cache(maxsize=2048)
 def taken_for_core(text: str) -> Sequence[str] | None:
-    """The claims that a message takes to be what matters most; None where it says nothing of that."""
+    """The claims that a message takes to matter most; None if it does not mention that."""
     sentences = [heard.sentence for heard in PATTERNS.read(text) if heard.key == "taken"]
     return labels_in(sentences[-1]) if sentences else None

@@ -1,6 +1,6 @@
-"""What the mathematician says, in many ways, and how an agent reads it.
+"""The mathematician's messages, in many ways, and how an agent reads them.
 
-Some ways are ambiguous: they name no claim, and are read wrongly, or not at all.
+Some are ambiguous: they name no claim, and an agent misreads or ignores them.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ PHRASES: Final = Phrases(
     },
     openings=("", "", "", "Well, ", "By the way: "),
 )
-"""What they say, by what it is about."""
+"""Their statements, by topic."""
 
 AMBIGUOUS: Final[Mapping[str, Sequence[str]]] = {
     "core": (
@@ -139,7 +139,7 @@ AMBIGUOUS: Final[Mapping[str, Sequence[str]]] = {
     ),
     "lemma": ("Some lemma might come in handy.", "I like a good lemma."),
 }
-"""What they say where it can be read in more than one way."""
+"""Their ambiguous statements."""
 
 SAMPLE: Final[Mapping[str, Mapping[str, object]]] = {
     key: {"labels": "B and D", "step": "B.2", "why": "the case n = 2 is missing", "n": 2}
@@ -209,7 +209,7 @@ def say_ambiguously(topic: str, words: Random) -> str:
 
 @lru_cache(maxsize=2048)
 def read_message(text: str, known: tuple[str, ...]) -> tuple[Heard, ...]:
-    """What an agent understands of a message.
+    """Reads a message as an agent understands it.
 
     Args:
         text: the message.

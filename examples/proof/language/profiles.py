@@ -43,7 +43,7 @@ def private_part(profile: Profile) -> JSON:
 
 
 def read_profile(private: JSON) -> Profile | None:
-    """The profile in a private part; None where there is none."""
+    """The profile in a private part; None if there is none."""
     sentences = private.get("profile") if isinstance(private, Mapping) else None
     if not isinstance(sentences, list | tuple):
         return None
@@ -69,7 +69,7 @@ def _read(sentences: tuple[str, ...]) -> Profile | None:
 
 
 def _spelled(wishes: Wishes, before: Wishes) -> list[str]:
-    """What is wanted, as far as it was not wanted before."""
+    """The wishes that are new since before, in sentences."""
     said: list[str] = []
     if wishes.core != before.core:
         said.append(f"the paper rests on {spelled(wishes.core)}")

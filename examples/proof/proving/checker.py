@@ -49,10 +49,10 @@ _MOST: Final = 60
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """Where a proof does not hold, and why.
+    """A place where a proof does not hold, and why.
 
     Attributes:
-        step: name of the step; of the section, where it has no proof or a line cannot be read.
+        step: name of the step; of the section if it has no proof or a line cannot be read.
         why: in words.
     """
 
@@ -61,13 +61,13 @@ class Fault(msgspec.Struct, frozen=True):
 
 
 def check_section(section: Section, document: Document) -> list[Fault]:
-    """What is wrong with the proof of a section; nothing if it is a proof of its claim.
+    """The faults in a section's proof; empty if it proves its claim.
 
     Lemmas that it cites are taken as they are stated: their own proofs are checked by themselves.
 
     Args:
         section: the section.
-        document: where the lemmas stand.
+        document: the document with the lemmas.
     """
     try:
         claim = read_claim(section.claim)

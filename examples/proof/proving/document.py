@@ -115,7 +115,7 @@ def render_section(section: Section) -> str:
 
 @lru_cache(maxsize=4096)
 def section_key(section: Section) -> str:
-    """What has to be the same for two versions of a section to be the same proof of the same."""
+    """A key that is equal for two versions of a section if they are the same proof of the same claim."""
     steps = tuple(msgspec.structs.replace(step, doubt=False) for step in section.steps)
     return render_section(msgspec.structs.replace(section, steps=steps, machine=False))
 

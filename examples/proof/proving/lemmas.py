@@ -28,7 +28,7 @@ class Family(msgspec.Struct, frozen=True):
 
     @property
     def claim(self) -> Divides:
-        """What the lemma says, read."""
+        """The parsed statement of the lemma."""
         claim = read_claim(self.text)
         if not isinstance(claim, Divides):
             raise InvalidInput(f"lemma {self.label} is about no divisibility")

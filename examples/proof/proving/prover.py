@@ -1,7 +1,7 @@
-"""The prover: writes a proof of any claim of this system, sound where the claim is true.
+"""The prover: writes a proof of any claim of this system, which is sound if the claim is true.
 
-Of a claim that is false it writes what comes nearest to a proof: the cases at which the claim fails
-are left out. The checker refuses that; a reader may overlook it.
+For a false claim it writes the nearest thing to a proof, leaving out the cases at which the claim
+fails. The checker rejects that; a reader may overlook it.
 """
 
 from __future__ import annotations

@@ -42,14 +42,14 @@ def draft(
     rate: float = SLIPS,
     opaque: bool = False,
 ) -> tuple[Step, ...]:
-    """A proof as somebody writes it down who slips now and then.
+    """A proof by a writer who slips now and then.
 
     The same seed, claim and tries give the same proof. A step that is written again is drawn again.
 
     Args:
         label: of the claim.
-        claim: what to prove.
-        lemmas: what may be cited, by label.
+        claim: the claim to prove.
+        lemmas: the lemmas that may be cited, by label.
         seed: of the writer.
         tries: how often a step was written again, by its name.
         rate: share of the steps that come out wrong; of longer lists of cases, more.
@@ -79,7 +79,7 @@ def _share(step: Step, rate: float) -> float:
 
 
 def _slipped(step: Step, random: Random) -> Step:
-    """The step with one thing wrong in it; itself where nothing in it is computed."""
+    """The step with one error in it; unchanged if nothing in it is computed."""
     if step.reason == "expand":
         left, right = step.text.split(" = ")
         return msgspec.structs.replace(step, text=f"{left} = {_other_number(right, random)}")

@@ -67,7 +67,7 @@ def make_instance(world: World, index: int, *, conflicts: float = 0.0) -> Instan
 
 
 def solution_of(world: World, index: int) -> Plan:
-    """A plan that satisfies every wish of `make_instance`, or, where they conflict, all but the budget."""
+    """A plan that meets every wish of `make_instance`, or all but the budget if the wishes conflict."""
     return _invent(world, index, 0.0).solution
 
 

@@ -52,8 +52,8 @@ COLUMNS: Mapping[Kind, tuple[str, ...]] = {
 }
 """TravelPlanner's columns of each table, in the order in which its texts print them."""
 
-# What TravelPlanner's own loader computes from a distance: dollars per km of a car of one's own;
-# a taxi takes one dollar.
+# TravelPlanner's own loader computes costs from distances: dollars per km for self-driving; a taxi
+# takes one dollar.
 _DOLLARS_PER_KM = 0.05
 
 

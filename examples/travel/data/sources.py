@@ -48,10 +48,10 @@ class InstanceSource(Protocol):
         ...
 
     def witness(self, name: str) -> Witness:
-        """What an instance allows at best, and a plan that shows it.
+        """The best utility that an instance allows, and a plan that reaches it.
 
         Raises:
-            InvalidInput: there is no such instance, or nobody knows.
+            InvalidInput: there is no such instance, or its best plan is unknown.
         """
         ...
 
@@ -130,5 +130,5 @@ class DatasetInstances:
         return found, self._sandbox
 
     def witness(self, name: str) -> Witness:
-        """Refuses: the files hold no plans that satisfy their requests."""
+        """Always raises: the files do not contain plans that satisfy their requests."""
         raise InvalidInput(f"nothing says what instance {name!r} of a data set allows at best")

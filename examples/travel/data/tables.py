@@ -1,7 +1,7 @@
 """The tables of a travel sandbox, in the shapes that TravelPlanner's database has.
 
-Names, prices and rules are what the searches return and what the evaluation looks up. Rows keep
-the order of their table: if a name matches several rows, the first one counts.
+The searches return these names, prices and rules, and the evaluation looks them up. Rows keep the
+order of their table: if a name matches several rows, the first one counts.
 """
 
 from __future__ import annotations
@@ -95,10 +95,10 @@ class Route(msgspec.Struct, frozen=True):
 
 
 class Constraints(msgspec.Struct, frozen=True, kw_only=True):
-    """The hard constraints of a request, None where it makes none.
+    """The hard constraints of a request; None for those it does not make.
 
     Attributes:
-        house_rule: what the house must allow: ``pets``, ``smoking``, ``parties``,
+        house_rule: the house must allow it: ``pets``, ``smoking``, ``parties``,
             ``children under 10`` or ``visitors``.
         cuisine: cuisines each of which some meal of the trip must offer.
         room_type: ``entire room``, ``private room``, ``shared room`` or ``not shared room``.
@@ -203,7 +203,7 @@ class Sandbox:
 
     @cached_property
     def route(self) -> Mapping[tuple[str, str, str], Route]:
-        """The route by (origin, destination, mode); the first row where there are several."""
+        """The route by (origin, destination, mode); the first row if there are several."""
         return {(r.origin, r.destination, r.mode): r for r in reversed(self.routes)}
 
     @cached_property

@@ -112,7 +112,7 @@ def valid_sequence(cities: list[str]) -> bool:
 
 
 def _different_restaurants(plan: Loose, trip: Trip, sandbox: Sandbox) -> ConstraintResult:
-    # A list and not a set: what is no text may not be hashable, and compares as Python does.
+    # A list, not a set: values other than texts may not be hashable, and compare as in Python.
     visited: list[Loose] = []
     for index, day in days_within(plan, trip.days):
         for meal in MEALS:
@@ -290,7 +290,7 @@ def _nothing_absent(plan: Loose, trip: Trip, sandbox: Sandbox) -> ConstraintResu
 
 
 def _missing(day: Loose, *, last: bool) -> str | None:
-    """What a day lacks."""
+    """The missing part of a day."""
     for field in ("transportation", *MEALS, "attraction", "accommodation"):
         if field not in day:
             return f"field for {field}"

@@ -1,8 +1,8 @@
 """The five hard constraints and the total cost, exactly as in TravelPlanner's published evaluator.
 
 The conditions are those of ``evaluation/hard_constraint.py`` in OSU-NLP-Group/TravelPlanner (Xie et
-al. 2024). What is not in the sandbox costs nothing and passes; of several rows that match a
-name, the first counts.
+al. 2024). Names that are not in the sandbox cost nothing and pass; if several rows match a name,
+the first counts.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ Check = Callable[[Loose, Trip, Sandbox], ConstraintResult]
 
 
 def total_cost(plan: Loose, trip: Trip, sandbox: Sandbox) -> float:
-    """What the plan costs all travellers, in dollars.
+    """The plan's cost for all travellers, in dollars.
 
     Flights and meals per person, cars per five people, taxis per four, rooms per maximum
     occupancy and listed day.
 
     Raises:
-        TypeError: a way by car or taxi has no price; or the plan is not of the right types.
+        TypeError: the price of a way by car or taxi is missing, or the plan is not of the right types.
         IndexError: a flight number is not written as ``Flight Number: ``.
         KeyError: a field is missing.
     """
@@ -103,7 +103,7 @@ def forbids(room: Accommodation, wish: str) -> bool:
 
 
 def room_fits(room: Accommodation, wish: str) -> bool:
-    """Whether a room is of the type asked for; every room is, of a type that nobody knows."""
+    """Whether a room has the type asked for; every room matches an unknown type."""
     if wish == "not shared room":
         return room.room_type != "Shared room"
     return room.room_type == ROOM_TYPES.get(wish, room.room_type)

@@ -1,8 +1,8 @@
 """How TravelPlanner's evaluator reads the texts of a plan: routes, names, cities, blanks.
 
 The readings keep its exact behaviour, mistakes and exceptions included, since every published
-number rests on them. A plan is any JSON value here, and what the evaluator makes of a wrong type
-(an exception, or a match by accident) is what Python makes of it; hence `Loose`.
+number rests on them. A plan is any JSON value here. The evaluator leaves wrong types to Python, with
+an exception or an accidental match as the result; hence `Loose`.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def before_parenthesis(text: Loose) -> str:
 
 
 def name_and_city(text: Loose) -> tuple[str, str]:
-    """The name before the last comma and the city after it; two dashes where there is neither.
+    """The name before the last comma and the city after it; two dashes if there is neither.
 
     A name starts after the last line break before that comma, and may be empty.
 

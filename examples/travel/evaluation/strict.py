@@ -73,7 +73,7 @@ class StrictDay(msgspec.Struct, frozen=True):
 
 
 def plan_of(value: object) -> Plan:
-    """The days of any JSON value: none if it is no list, and a blank one for what is no day."""
+    """The days of any JSON value: none if it is not a list, and a blank one for each item that is not a day."""
     if isinstance(value, Mapping):
         value = value.get("plan")
     if not isinstance(value, list | tuple):

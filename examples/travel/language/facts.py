@@ -52,7 +52,7 @@ SLOTS: Final[tuple[Slot, ...]] = (
 Value = int | str | tuple[str, ...]
 
 ANY: Final = "any"
-"""The value of a slot for which somebody says that there is no wish."""
+"""The value of a slot for which the traveller says that they have no wish."""
 
 HOUSE_RULES: Final = ("children under 10", "parties", "pets", "smoking", "visitors")
 ROOM_TYPES: Final = ("entire room", "not shared room", "private room", "shared room")

@@ -1,7 +1,7 @@
-"""Hints at wishes: what can be read in more than one way, in part, or not at all.
+"""Hints at wishes, which a reader may understand in more than one way, in part, or not at all.
 
-People put things so; whoever hears it may take it for something else, or ask again. The reader in
-`reading` makes of a hint what its words say, and knows nothing of this module.
+People often hint; the listener may misunderstand, or ask again. The reader in `reading` goes by the
+words of a hint, and knows nothing of this module.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _FIXED: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def hints(fact: Fact) -> tuple[str, ...]:
-    """All the ways to hint at a wish; none where it can only be said plainly."""
+    """All the ways to hint at a wish; none if it can only be said plainly."""
     value = fact.value
     if isinstance(value, tuple):
         return (f"something in the direction of {value[0]} food, and so on.",)
@@ -53,7 +53,7 @@ def hints(fact: Fact) -> tuple[str, ...]:
 
 
 def hint(fact: Fact, random: Random) -> str | None:
-    """A hint at a wish; None where there is none."""
+    """A hint at a wish; None if it has no hints."""
     texts = hints(fact)
     if not texts:
         return None
@@ -62,6 +62,6 @@ def hint(fact: Fact, random: Random) -> str | None:
 
 
 def hinted(text: str, wishes: Iterable[Fact]) -> tuple[Slot, ...]:
-    """The slots of the wishes that a text of one's own was meant as a hint at."""
+    """The slots of the wishes that the traveller's own text hinted at."""
     low = text.lower()
     return tuple(wish.slot for wish in wishes if any(one.lower() in low for one in hints(wish)))

@@ -1,7 +1,7 @@
 """Messages about a trip: facts in a traveller's own words, questions, and ways not to answer.
 
-Agents and users understand each other through such texts only. What is said here is read by
-`understand_message` and `understand_question`, whoever wrote it.
+Agents and users understand each other only through such texts. `understand_message` and
+`understand_question` read them, from any writer.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Checks a plan as a traveller: which wishes it fails, and how to say so.
 
-The check uses what the traveller can see: the text of the plan, and search results. What neither
-shows (such as the rules of a house that nobody looked up) counts as satisfied.
+The check uses only the text of the plan and search results, which the traveller can see. A wish
+counts as satisfied if neither shows otherwise (such as the rules of a house not looked up).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _COMFORT: Final = 0.5
 
 
 def edit_plan(plan: Plan, facts: Iterable[Fact], finds: Finds, wish: Fact) -> Plan:
-    """Change a plan so that it meets a wish, and nothing else about it where that is possible.
+    """Changes a plan so that it meets a wish, and changes nothing else about it if possible.
 
     Rooms, meals and ways over land are swapped for others; the number of travellers or of cities
     needs a new plan, not an edit.
@@ -220,7 +220,7 @@ def check_plan(plan: Plan | str, facts: Iterable[Fact], finds: Finds) -> tuple[P
 
 
 def find_gaps(plan: Plan) -> tuple[PlanProblem, ...]:
-    """What a plan lacks that every trip needs, and what it has twice."""
+    """Things every trip needs that a plan lacks, and things that it has twice."""
     found = []
     for index, day in enumerate(plan):
         missing = []
@@ -248,7 +248,7 @@ def find_gaps(plan: Plan) -> tuple[PlanProblem, ...]:
 
 
 def room_cities(plan: Plan | str) -> tuple[str, ...]:
-    """The cities in which a plan spends nights; none where it cannot be read."""
+    """The cities in which a plan spends nights; none if the plan cannot be read."""
     if isinstance(plan, str):
         try:
             plan = parse_plan(plan)
@@ -344,6 +344,6 @@ def _flaw(room: Accommodation, fact: Fact) -> str:
 
 
 def _returns(plan: Plan) -> bool:
-    """Whether the last day leads to where the first began."""
+    """Whether the last day returns to the starting point of the first."""
     first, last = route_of(plan[0]), route_of(plan[-1])
     return first is not None and last is not None and first[0] == last[1]

@@ -71,7 +71,7 @@ def write_preference(fact: Fact, random: Random) -> str:
 
 @lru_cache(maxsize=1024)
 def understand_preference(sentence: str) -> tuple[Fact, ...]:
-    """The facts in one sentence of a profile; a generic one where it states nothing else."""
+    """The facts in one sentence of a profile; a generic one if it states nothing else."""
     return read_facts(sentence) or (Fact("generic", sentence),)
 
 

@@ -1,4 +1,4 @@
-"""An agent's reports on a plan: what it has understood, and what it could not meet; and reading them."""
+"""Writes and reads an agent's reports on a plan: the wishes that it understood, and those not met."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _PRICE = re.compile(r"keeps to your budget: this one comes to \$(\d[\d,]{0,14})"
 
 
 def say_understood(facts: Iterable[Fact]) -> str:
-    """What was understood, so that it can be corrected; empty where there is nothing."""
+    """States the understood wishes, so that the traveller can correct them; empty if there are none."""
     parts = tuple(_short(fact) for fact in facts if fact.value != ANY and fact.slot != "generic")
     return f" As I understand you: {spelled(parts)}." if parts else ""
 
 
 def say_unmet(unmet: Collection[str], dollars: float) -> str:
-    """What nothing that was found can meet; empty where all is met."""
+    """States the wishes that no search result can meet; empty if all are met."""
     said = ""
     if "budget" in unmet:
         said += f" Nothing that I found keeps to your budget: this one comes to ${dollars:,.0f}."
@@ -46,7 +46,7 @@ def say_unmet(unmet: Collection[str], dollars: float) -> str:
 
 
 def read_price(text: str) -> int | None:
-    """What a plan costs that is said to be the nearest to the budget; None where nothing is said."""
+    """The cost of the plan said to be nearest to the budget; None if the message names none."""
     found = _PRICE.search(text)
     return None if found is None else int(found[1].replace(",", ""))
 

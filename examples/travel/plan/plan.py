@@ -36,7 +36,7 @@ FIELDS = (
 
 
 class DayPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """One day of a plan; every field is text, `BLANK` where there is nothing.
+    """One day of a plan; every field is text, `BLANK` if it is empty.
 
     Attributes:
         days: number of the day, from 1 (the name is that of TravelPlanner's submissions).
@@ -47,7 +47,7 @@ class DayPlan(msgspec.Struct, frozen=True, kw_only=True):
         attraction: any number of ``Name, City;``, each with its semicolon.
         lunch: as breakfast.
         dinner: as breakfast.
-        accommodation: where the night is spent, as ``Name, City``.
+        accommodation: the place for the night, as ``Name, City``.
     """
 
     days: int
@@ -109,7 +109,7 @@ def _day_from_json(value: object, number: int) -> DayPlan:
 def _is_number(value: object) -> bool:
     if isinstance(value, bool):
         return False
-    # A number of more digits than this is no day, and would be slow or refused to convert.
+    # A longer number cannot be a day, and Python would convert it slowly or refuse to.
     return isinstance(value, int) or (
         isinstance(value, str) and value.strip().isdecimal() and len(value) < 10
     )

@@ -1,4 +1,4 @@
-"""What a planner knows of the wishes for a trip: the request, and facts learnt later."""
+"""A planner's knowledge of the wishes for a trip: the request, and facts learnt later."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class Knowledge(msgspec.Struct, frozen=True, kw_only=True):
         dates: ISO dates, one a day.
         people: how many travel.
         cities: how many cities to visit.
-        budget: dollars for everybody and everything.
+        budget: dollars for the whole party and trip.
         house_rule: what the house must allow.
         room_type: the wish as in `language_facts.ROOM_TYPES`.
         cuisines: to be had on the trip, each at least once.
         transportation: ``no flight``, ``no self-driving``, or both.
-        settled: slots that somebody has mentioned, even to say that there is no wish.
+        settled: slots that the traveller has mentioned, even to say that they have no wish.
     """
 
     origin: str

@@ -137,7 +137,7 @@ def _spread(names: Sequence[str], city: str, days: int, on_arrival: bool) -> lis
 _USUAL_COMFORT: Final = 10.0
 _COMFORTS: Final = (4.0, 1.5, 0.5, 0.0)
 _JOURNEYS: Final = 24  # how many, the best first, are worked out in full
-_SPLIT_JOURNEYS: Final = 6  # and how many where the nights are spread unevenly
+_SPLIT_JOURNEYS: Final = 6  # and how many if the nights are spread unevenly
 _NEAR: Final = 1.1  # of the budget: what other spreads of the nights may save
 _SPLITS: Final = 40  # how many uneven spreads of the nights are tried
 _CITIES_TO_SEARCH: Final = 8
@@ -156,7 +156,7 @@ class _Candidate(NamedTuple):
 
 
 class Draft(NamedTuple):
-    """A plan, what it costs in dollars as far as that is known, and the wishes that it fails."""
+    """A plan, its known cost in dollars, and the wishes that it fails."""
 
     plan: Plan
     dollars: float
@@ -200,7 +200,7 @@ def needed_searches(known: Knowledge, finds: Finds) -> tuple[SearchRequest, ...]
 
 
 def _needed(known: Knowledge, finds: Finds) -> tuple[tuple[SearchRequest, ...], _Candidate | None]:
-    """The searches, and the best plan so far, where that was worked out."""
+    """The searches, and the best plan so far if one was worked out."""
     state = known.destination
     if known.to_state and state not in finds.cities:
         return _not_made(finds, [SearchRequest("SearchCities", {"state": state})]), None
@@ -211,7 +211,7 @@ def _needed(known: Knowledge, finds: Finds) -> tuple[tuple[SearchRequest, ...], 
             return travel, None
         if journeys(known, finds, places, even_nights(known.days - 1, count)):
             break
-    else:  # there is no way to travel: at least say what the first cities offer
+    else:  # no way to travel was found: at least say what the first cities offer
         return _not_made(finds, _offers_of(places[: city_count(known)])), None
     draft = _best_draft(known, finds, count)
     if draft is not None and not draft.unmet:
@@ -327,7 +327,7 @@ def _best_of(
         return min(good, key=lambda draft: draft.burden)
     saving = journeys(known, finds, cities, nights, saving=True)[:limit]
     cheap = [d for lean in (False, True) for d in _drafts(known, finds, saving, 0.0, lean=lean)]
-    # Where the cheapest plans fail a wish, so do the more comfortable ones: they cost more.
+    # If the cheapest plans fail a wish, so do the more comfortable ones, which cost more.
     for comfort in _COMFORTS if any(not draft.unmet for draft in cheap) else ():
         drafts = _drafts(known, finds, comfortable, comfort, lean=False)
         good = [draft for draft in drafts if not draft.unmet]

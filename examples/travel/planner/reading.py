@@ -98,7 +98,7 @@ def visited(plan: Plan) -> tuple[str, ...]:
 
 
 def route_of(day: DayPlan) -> tuple[str, str] | None:
-    """From where to where a day leads; None for a day without travel."""
+    """The day's route, as its start and destination; None for a day without travel."""
     route = _ROUTE.search(day.current_city)
     return None if route is None else (_bare(route[1]), _bare(route[2]))
 

@@ -60,7 +60,7 @@ class Journey(NamedTuple):
 
     @property
     def fare(self) -> float:
-        """Dollars for all legs and everybody."""
+        """Dollars for all legs and all travellers."""
         return sum(leg.fare for leg in self.legs)
 
     @property

@@ -72,7 +72,7 @@ SAYING: Final = Phrases(
     },
     openings=("", "", "", "hmm, ", "okay, "),
 )
-"""All that students say, besides their request."""
+"""All messages of students, except their request."""
 
 _READ: Final = Patterns(
     {
@@ -96,15 +96,15 @@ _UNSURE: Final = re.compile(
 
 
 class Said(NamedTuple):
-    """What a student's message holds, as far as it can be read.
+    """The content of a student's message, as far as it can be read.
 
     Attributes:
         results: problems with the answers to them; an empty problem is the one that was asked.
         items: numbers of items with the answers to them.
         stuck: number of the item that they do not know how to begin; 0 for none.
-        begs: number of the item of which they want the answer; 0 for none, -1 for what was asked.
-        lost: whether they cannot do what was asked.
-        unclear: whether they seem to answer, and it cannot be made out what.
+        begs: number of the item of which they want the answer; 0 for none, -1 for the problem asked.
+        lost: whether they cannot do the problem asked.
+        unclear: whether they seem to answer, but unreadably.
     """
 
     results: tuple[tuple[str, Fraction], ...] = ()
@@ -161,7 +161,7 @@ def _results(text: str, asked: Sequence[str]) -> tuple[tuple[str, Fraction], ...
 
 
 def _number(written: str) -> Fraction | None:
-    """A number as it was written; None where it is none, such as 3/0."""
+    """A number as it was written; None if it is not one, such as 3/0."""
     try:
         return parse_number(written.lower().replace("minus ", "-"))
     except InvalidInput:

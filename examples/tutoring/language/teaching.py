@@ -163,14 +163,14 @@ _ASKING: Final = re.compile(
 
 
 class Answer(NamedTuple):
-    """An answer that was given away: of which item of the homework, and what it is."""
+    """An answer that was given away, and its homework item."""
 
     number: int
     answer: Fraction
 
 
 class Taught(NamedTuple):
-    """What a tutor's message holds.
+    """The content of a tutor's message.
 
     Attributes:
         asked: problems that the student is asked to work out, in order.
@@ -218,7 +218,7 @@ def read_teaching(text: str) -> Taught:
 
 
 def _answers(heard: Heard) -> tuple[Answer, ...]:
-    """The answer that a sentence gives away; none where it is no number."""
+    """The answer that a sentence gives away; none if it is not a number."""
     number = heard.fields.get("number") or heard.fields.get("to") or "0"
     try:
         answer = parse_number(heard.fields.get("answer") or heard.fields.get("value") or "")

@@ -65,10 +65,10 @@ class Equation(NamedTuple):
 
 
 Expression: TypeAlias = "Number | X | Operation"
-"""What has a value, perhaps one that depends on the unknown."""
+"""A term with a value, which may depend on the unknown."""
 
 Problem: TypeAlias = "Expression | Equation"
-"""What a student is to work out: the value of an expression, or the unknown in an equation."""
+"""A problem for a student: find the value of an expression, or the unknown in an equation."""
 
 _TOKEN = re.compile(r"\s*(\d+/\d+|\d+|[-+*÷()=x])")
 _SAME = str.maketrans({"−": "-", "–": "-", "×": "*", "·": "*", "⋅": "*", ":": "÷", "X": "x"})
@@ -110,10 +110,10 @@ def write_number(value: Fraction | None) -> str:
 
 
 def find_problems(text: str) -> tuple[str, ...]:
-    """The expressions with an operation, and the equations, that stand in a text, as it writes them.
+    """The equations and the expressions with an operation in a text, as written there.
 
-    An equation whose one side is a number and whose other side has no unknown is a statement, as in
-    ``7 - 2 = 5``; its left side is taken.
+    If an equation has a number on one side and no unknown on the other, as in ``7 - 2 = 5``, it is a
+    statement; its left side is taken.
     """
     found = []
     for run in _RUN.finditer(" ".join(text.split())):

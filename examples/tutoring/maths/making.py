@@ -1,4 +1,4 @@
-"""Makes problems for a component: plain ones to practise it, and transfer ones that need more besides."""
+"""Makes problems for a component: plain ones to practise it, and transfer problems that need others as well."""
 
 from __future__ import annotations
 

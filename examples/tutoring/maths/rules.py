@@ -1,7 +1,7 @@
 """The rules of school mathematics, and the misconceptions that take their place: each a program.
 
-A misconception is a buggy rule in the sense of Brown & Burton (1978): where the right rule would be
-applied, it computes something else, always in the same way, and exactly. Sources, by topic:
+A misconception is a buggy rule in the sense of Brown & Burton (1978): in place of the right rule, it
+computes something else, always in the same way, and exactly. Sources, by topic:
 
 - signed numbers: Vlassis (2004) on the minus sign; Linchevski & Livneh (1999) on the order of operations;
 - fractions: Braithwaite, Pyke & Siegler (2017), who model these errors, and the work they draw on;
@@ -51,9 +51,9 @@ TOPICS: Final[Mapping[str, tuple[Component, ...]]] = {
 }
 
 Program: TypeAlias = Callable[[Fraction, Fraction], Fraction]
-"""What a rule makes of two numbers; for ``distribute`` of the factor and the last term in brackets, for
-``collect`` of the two coefficients, for ``move-constant`` of the right side and the constant, for
-``divide-coefficient`` of the right side and the coefficient."""
+"""A rule's result for two numbers: for ``distribute``, the factor and the last term in brackets; for
+``collect``, the two coefficients; for ``move-constant``, the right side and the constant; for
+``divide-coefficient``, the right side and the coefficient."""
 
 
 class Misconception(msgspec.Struct, frozen=True, kw_only=True):

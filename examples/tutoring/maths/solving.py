@@ -69,7 +69,7 @@ def solve_by(problem: Problem, choose: Choose) -> Solved:
 
 
 def components_in(text: str) -> tuple[Component, ...]:
-    """The components that a problem takes; none for what is no problem."""
+    """The components that a problem takes; none if the text is not a problem."""
     try:
         return _solve_text(text).components
     except InvalidInput:
@@ -78,13 +78,13 @@ def components_in(text: str) -> tuple[Component, ...]:
 
 @lru_cache(maxsize=4096)
 def explanations(text: str) -> Mapping[Fraction | None, tuple[tuple[str, ...], ...]]:
-    """Of a problem, the answers that misconceptions lead to, each with the sets of misconceptions that do.
+    """A problem's possible answers, each with the sets of misconceptions that lead to it.
 
     The right answer has the empty set among its own. Sets hold one misconception of a component
     at most.
 
     Raises:
-        InvalidInput: the text is no problem.
+        InvalidInput: the text is not a problem.
     """
     problem = parse_problem(text)
     used = solve(text).components
@@ -97,7 +97,7 @@ def explanations(text: str) -> Mapping[Fraction | None, tuple[tuple[str, ...], .
 
 
 def keeping(rules: Mapping[Component, str]) -> Choose:
-    """A choice of rules that is the same each time, and right where none is named."""
+    """A choice of rules that is the same each time, and right if none is named."""
     return lambda component: rules.get(component, RIGHT)
 
 

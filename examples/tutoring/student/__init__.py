@@ -1,3 +1,3 @@
-"""The student: knowledge components, misconceptions, what they learn from what they are told."""
+"""The student: knowledge components, misconceptions, and learning from messages."""
 
 __all__ = ()

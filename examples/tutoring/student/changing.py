@@ -1,4 +1,4 @@
-"""How a student's profile changes: what they have taken in since they last acted, whoever speaks for them."""
+"""How a student's profile changes with what they take in between acts, on rules or on a model."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class StudentMemory:
         self._fed = 0
 
     def now(self, view: View) -> Student | None:
-        """The student with all that they have seen by now; None where the view describes none."""
+        """The student with all that they have seen by now; None if the view does not describe one."""
         for record in view.records[self._fed :]:
             self.fold.feed(record)
         self._fed = len(view.records)
@@ -46,7 +46,7 @@ class StudentChanging:
         self._topics: tuple[Component, ...] = ()
 
     def __call__(self, view: View) -> ChangeProfile | None:
-        """The profile as it is now; None where nothing was learned."""
+        """The current profile; None if nothing was learned."""
         now, before = self._memory.now(view), self._memory.fold.student
         if now is None or before is None or now.knows == before.knows:
             return None

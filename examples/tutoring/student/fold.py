@@ -1,7 +1,7 @@
-"""What a student has learned by now: a fold over the session, the same for the student and for scorers.
+"""A student's learning so far: a fold over the session, the same for the student and for scorers.
 
-Lessons are taken in when the student acts again, or changes their mind; what nobody read has taught
-nobody. A ``ProfileChanged`` of the student says the same, and is taken as it stands.
+The student takes lessons in when they act again or change their mind; unread lessons teach nothing.
+A ``ProfileChanged`` of the student says the same, and replaces the computed state.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class StudentFold:
             self._pending = [one for one in self._pending if one.version > heard]
 
     def now(self, seen: int | None = None) -> Student | None:
-        """The student once they have taken in what was said and written.
+        """The student after they have taken in all messages and writing.
 
         Args:
             seen: trace version up to which; None for all.
@@ -151,7 +151,7 @@ class StudentFold:
         self._acts(record, effort)
 
     def _acts(self, record: Record, effort: float) -> None:
-        """The student has acted: they have taken in what they saw, and worked."""
+        """Updates the student after an act: they have taken in everything they saw, and worked."""
         student = self.now(record.version if record.seen is None else record.seen)
         self._pending = [one for one in self._pending if not _saw(record, one.version)]
         self._asked = [one for one in self._asked if not _saw(record, one[0])]
@@ -160,12 +160,12 @@ class StudentFold:
 
 
 def _saw(record: Record, version: int) -> bool:
-    """Whether whoever acted had seen what stands at a version."""
+    """Whether the actor of a record had seen a version."""
     return version <= (record.version if record.seen is None else record.seen)
 
 
 def _feedback(student: Student, problem: str, ok: bool) -> list[Lesson]:
-    """What the student makes of being right or wrong in a problem."""
+    """The lessons in being told that a problem was right or wrong."""
     used = components_in(problem)
     if ok:
         return [Lesson("right", one) for one in used]

@@ -1,17 +1,17 @@
-"""How much a student learns from what they are told and try: P(T) of knowledge tracing, by what is done.
+"""How much a student learns from messages and attempts: P(T) of knowledge tracing, by kind of lesson.
 
 A lesson about a component moves P(L) by ``P(L) += (1 - P(L)) * T``. Seven opportunities with feedback
-are typical for mastery (Koedinger et al. 2023), which is T of about 0.15 for practice alone; help is
-worth more or less than that by what it is. Directions come from the literature, sizes are ours:
+are typical for mastery (Koedinger et al. 2023), which is T of about 0.15 for practice alone; help may
+be worth more or less. The directions come from the literature, the sizes are our choice:
 
 - an answer teaches nothing (Bastani et al. 2025: pupils who got answers did worse afterwards);
 - a hint makes a next attempt possible, and teaches little by itself (Aleven & Koedinger 2000);
 - an explanation that takes up the very error that was made teaches most (refutation: Tippett 2010), and
-  one that refutes an error nobody made teaches less than a plain one;
+  one that refutes an error that was not made teaches less than a plain one;
 - a worked example helps those who do not know yet (Sweller & Cooper 1985; Kalyuga et al. 2003);
-- all of it works better after a failure of one's own than before any try (VanLehn et al. 2003; Schwartz &
-  Bransford 1998), less if it comes with much else (cognitive load: Sweller 1988), is said again, or
-  meets a tired student.
+- all of it works better after the student's own failure than before any try (VanLehn et al. 2003;
+  Schwartz & Bransford 1998), and less well in a long message (cognitive load: Sweller 1988), when
+  repeated, or with a tired student.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .student import Student, tiredness
 __all__ = ("TEACH", "Lesson", "LessonKind", "Teach", "lesson_of", "practise", "take_in")
 
 LessonKind: TypeAlias = Literal["right", "wrong", "hint", "explanation", "example", "answer"]
-"""What a tutor does with a component; ``right`` and ``wrong`` are feedback on an attempt."""
+"""A tutor's treatment of a component; ``right`` and ``wrong`` are feedback on an attempt."""
 
 _T: Final[Mapping[str, float]] = {
     "answer": 0.0,
@@ -42,7 +42,7 @@ _T: Final[Mapping[str, float]] = {
     "refutation": 0.60,
     "strange refutation": 0.12,
 }
-"""P(T) of a lesson, for a rested student of average pace after a failure of their own."""
+"""P(T) of a lesson, for a rested student of average pace after an unsuccessful try."""
 
 _UNTRIED: Final = 0.5
 """Factor for what is taught before the student has found out that they need it."""
@@ -125,12 +125,12 @@ def lesson_of(arguments: Mapping[str, JSON]) -> Lesson:
 
 
 def practise(student: Student, effort: float = 1.0) -> Student:
-    """The student after some work of their own, which tires; whether it was right is not known yet."""
+    """The student after some work, which tires them; whether it was right is not known yet."""
     return msgspec.structs.replace(student, spent=round(student.spent + effort, 3))
 
 
 def take_in(student: Student, lessons: Sequence[Lesson], words: int) -> Student:
-    """The student after a message of so many words, with what it teaches."""
+    """The student after a message with the given lessons and number of words."""
     knows, told = dict(student.knows), dict(student.told)
     erred = list(student.erred)
     taught = {lesson.component for lesson in lessons if lesson.kind not in ("right", "wrong")}

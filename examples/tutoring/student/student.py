@@ -1,9 +1,9 @@
-"""What a student knows and believes, and how they work a problem: Bayesian knowledge tracing as a simulation.
+"""A student's knowledge, beliefs and work on problems: Bayesian knowledge tracing as a simulation.
 
 Knowledge tracing (Corbett & Anderson 1995) has four numbers for a component: P(L), that it is known;
-P(T), that it is learned at an opportunity; P(G), that it is got right unknown, and P(S), that it goes
-wrong though known. A student of ours has P(L) for each component and errs, where they do not know,
-by the misconception that they hold.
+P(T), that it is learned at an opportunity; P(G), that an unknown one is guessed right; and P(S), that
+a known one goes wrong. This student has P(L) for each component. If they do not know a component, they
+err by the misconception that they hold.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ def _sentence(student: Student, component: Component) -> str:
 
 @lru_cache(maxsize=64)
 def _shown(component: Component, misconception: str) -> tuple[str, str]:
-    """An example of a component, and what a misconception makes of it."""
+    """An example of a component, and the answer that a misconception gives."""
     example = _EXAMPLES[component]
     found = solve_by(parse_problem(example), keeping({component: misconception}))
     return example, write_number(found.answer)

@@ -1,3 +1,3 @@
-"""The rule-driven tutor: what it believes of the student, and its next lesson."""
+"""The rule-driven tutor: its beliefs about the student, and its next lesson."""
 
 __all__ = ()

@@ -1,8 +1,8 @@
-"""What a tutor believes of a student: Bayesian knowledge tracing, and which misconceptions explain errors.
+"""A tutor's beliefs about a student: Bayesian knowledge tracing, and likely misconceptions.
 
 The probability that a component is known follows Corbett & Anderson (1995): Bayes' rule on each answer,
-then a step for what was taught. A wrong answer is put down to the misconceptions that lead to just it,
-weighed by what is believed by then.
+then a step for each lesson. A wrong answer is attributed to the misconceptions that lead to exactly
+that answer, weighted by the beliefs at that time.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ _DOUBT: Final = 0.01
 """The least that P(L) and its opposite ever are."""
 
 _SURE: Final = 3.0
-"""A diagnosis is sure where it is so many times likelier than the next one."""
+"""A diagnosis is sure if it is this many times likelier than the next one."""
 
 Cause: TypeAlias = tuple[str, ...]
 """Misconceptions that together lead to an answer."""
 
 
 class Diagnosis(NamedTuple):
-    """What a wrong answer is put down to.
+    """The likely cause of a wrong answer.
 
     Attributes:
-        component: that is likeliest not known.
-        misconception: that is likeliest instead; empty where nothing explains the answer.
-        sure: whether anything else is much less likely.
+        component: the component most likely not known.
+        misconception: the likeliest misconception; empty if none explains the answer.
+        sure: whether all other causes are much less likely.
     """
 
     component: Component
@@ -57,7 +57,7 @@ class Diagnosis(NamedTuple):
 
 @final
 class Belief:
-    """What is believed by now.
+    """The tutor's current beliefs.
 
     Attributes:
         known: P(L) of each component.
@@ -99,7 +99,7 @@ class Belief:
         return self.diagnosis(max(by_component, key=lambda one: by_component[one]))
 
     def diagnosis(self, component: Component) -> Diagnosis:
-        """What is believed to stand in for a component."""
+        """The misconception that the tutor believes to be in a component's place."""
         ranked = sorted(misconceptions_of(component), key=lambda one: -self._shares[one.name])
         first, second = self._shares[ranked[0].name], self._shares[ranked[1].name]
         return Diagnosis(component, ranked[0].name, first >= _SURE * second)

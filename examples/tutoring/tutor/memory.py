@@ -1,4 +1,4 @@
-"""What a tutor knows of its session: a fold of its view.
+"""A tutor's memory of its session: a fold of its view.
 
 It reads the student's messages and the sheet, its own words and lessons, and what its look-ups found.
 """
@@ -41,7 +41,7 @@ class Try(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """What a look-up found of an answer."""
+    """A look-up's result for an answer."""
 
     right: bool
     answer: str
@@ -84,7 +84,7 @@ class Memory:
         self._fed = 0
 
     def read(self, view: View) -> None:
-        """Takes in what came since the last call."""
+        """Takes in everything new since the last call."""
         for record in view.records[self._fed :]:
             event = record.event
             if isinstance(event, MessageSent) and record.actor == view.me:
@@ -109,7 +109,7 @@ class Memory:
         return tuple(one for one in self.items if not one.answer or one.mark == LOOK_AGAIN)
 
     def finding(self, tried: Try) -> Finding | None:
-        """What was found of an answer; None where nobody looked yet."""
+        """The look-up's finding about an answer; None if the tutor has not looked yet."""
         return self._found.get((tried.problem, tried.answer))
 
     def answer_to(self, problem: str) -> str | None:
@@ -233,6 +233,6 @@ class Memory:
 
 
 def _plain(answer: str) -> str:
-    """An answer as a number in text; as it stands where it is none."""
+    """An answer as a number in text; unchanged if it is not a number."""
     number: Fraction | None = number_of(answer)
     return answer if number is None else write_number(number)

@@ -1,9 +1,9 @@
 """Generates worlds from a seed: the tables of every city, road and flight.
 
 A world is endless for practical purposes (155 cities, every date), so that its tables are made
-when they are first asked for, each from its own random source: what a city holds depends on the
-seed and the city alone, never on what was asked before. A trip sees a `Sandbox`: the slice of the
-world that holds the trip's origin and all the cities of the state it goes to.
+when they are first asked for, each from its own random source. A city's tables depend only on the
+seed and the city, never on earlier requests. A trip sees a `Sandbox`: the slice of the world with
+the trip's origin and all the cities of the state it goes to.
 """
 
 from __future__ import annotations

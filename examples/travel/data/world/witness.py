@@ -28,7 +28,7 @@ _ROOM_TYPES = {
     None: ("Entire home/apt", "Private room", "Shared room"),
 }
 _MENUS = 4  # how many restaurants are looked at for a meal, the cheapest of which is taken
-_LONGEST_TAXI = 700  # dollars; beyond that a taxi is no sensible way to travel
+_LONGEST_TAXI = 700  # dollars; beyond that, taking a taxi makes no sense
 
 
 class Witness(NamedTuple):
@@ -101,7 +101,7 @@ def _days(trip: Trip, stops: Sequence[str], nights: Sequence[int]) -> list[_Witn
 def _travel(
     world: World, trip: Trip, days: Sequence[_WitnessDay], random: Random
 ) -> list[Flight | Route | None] | None:
-    """The way from city to city, None on days without travel; or None if there is no way at all."""
+    """The way from city to city, None on days without travel; or None if no way exists."""
     banned = trip.constraints.transportation
     drive = banned != "no self-driving" and (banned == "no flight" or random.random() < 0.3)
     legs: list[Flight | Route | None] = []
@@ -195,7 +195,7 @@ def _line(leg: Flight | Route) -> str:
 
 
 def least_cost(world: World, trip: Trip) -> float:
-    """Dollars for everybody and everything, from below; infinite where no plan meets the wishes.
+    """A lower bound on the whole party's costs in dollars; infinite if no plan meets the wishes.
 
     Args:
         world: where to travel.
@@ -221,7 +221,7 @@ def least_cost(world: World, trip: Trip) -> float:
 
 
 _Fares = tuple[float, float]
-"""What a way costs with one's own car, and without."""
+"""The cost of a way with self-driving, and without."""
 
 
 def _travel_bounds(fares: dict[tuple[str, str], _Fares], through: Sequence[str]) -> float:
