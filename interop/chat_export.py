@@ -1,7 +1,7 @@
 """Conversations from a log, as messages of Chat Completions or as items of Responses.
 
 Both formats know two sides. Messages of people and agents become messages; a name other than
-``user`` and ``assistant`` is kept beside the role where the format has a field for it. A request
+``user`` and ``assistant`` is kept beside the role if the format has a field for it. A request
 that nobody sent as a message comes first, as one. An agent's actions become tool calls: in Chat
 Completions the results follow right behind the message, as the format requires. An agent's
 snapshots become calls of ``submit``. What a format cannot express, such as the actions of people,
@@ -343,12 +343,12 @@ def _role(record: Record) -> str:
 
 
 def _name(record: Record) -> str | None:
-    """A name, where the role does not say it already."""
+    """A name, if the role does not say it already."""
     return None if record.actor in (HUMAN, AGENT, "system", "developer") else record.actor
 
 
 def _index(record: Record) -> str | None:
-    """Which item of its source an event was in; None where it was in none."""
+    """Which item of its source an event was in; None if it was in none."""
     parts = (record.caller_id or "").split("/", 2)
     return parts[1] if len(parts) > 1 and parts[0] == "item" else None
 

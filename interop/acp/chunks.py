@@ -46,7 +46,7 @@ class Chunks:
         return done
 
     def take(self) -> Message | None:
-        """The message so far, which is over; None where there is none."""
+        """The message so far, which is over; None if there is none."""
         text = "".join(self._pieces)
         self._pieces = []
         message = Message(self._kind, text, self._time) if text else None

@@ -56,7 +56,7 @@ class Sessions(Protocol):
     """Begins sessions, or goes on with them."""
 
     def begin(self, opening: Opening) -> AgentSession:
-        """The session, muted where the log holds it already."""
+        """The session, muted if the log holds it already."""
         ...
 
 

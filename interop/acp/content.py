@@ -23,19 +23,19 @@ class Prompt(NamedTuple):
 
 
 def text_at(of: JSON, name: str) -> str:
-    """The text under a name; empty where there is none."""
+    """The text under a name; empty if there is none."""
     value = of.get(name) if isinstance(of, Mapping) else None
     return value if isinstance(value, str) else ""
 
 
 def mapping_at(of: JSON, name: str) -> Mapping[str, JSON]:
-    """The object under a name; empty where there is none."""
+    """The object under a name; empty if there is none."""
     value = of.get(name) if isinstance(of, Mapping) else None
     return value if isinstance(value, Mapping) else {}
 
 
 def items_at(of: JSON, name: str) -> Sequence[JSON]:
-    """The list under a name; empty where there is none."""
+    """The list under a name; empty if there is none."""
     value = of.get(name) if isinstance(of, Mapping) else None
     return value if isinstance(value, Sequence) and not isinstance(value, str) else ()
 

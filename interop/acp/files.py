@@ -42,7 +42,7 @@ class Directory:
         self._roots = [os.path.realpath(root) for root in roots if os.path.isabs(root)]
 
     def read(self, path: str) -> str | None:
-        """The text of a file; empty where there is none, None where it is not to be looked at: it
+        """The text of a file; empty if there is none, None if it is not to be looked at: it
         lies elsewhere, is no regular file, is too large, or no text.
         """
         try:
@@ -66,7 +66,7 @@ class FileTexts:
     """What is known of the texts of files in one session.
 
     Args:
-        directory: the files themselves, where they may be looked at.
+        directory: the files themselves, if they may be looked at.
     """
 
     def __init__(self, directory: Directory | None = None) -> None:
@@ -91,7 +91,7 @@ class FileTexts:
             at: when, UTC epoch seconds.
 
         Returns:
-            The edit; None where the text is as it was.
+            The edit; None if the text is as it was.
         """
         before, after = self._texts(path, old, new, at)
         known = self._known.get(path)
@@ -111,7 +111,7 @@ class FileTexts:
     def look(self, at: float) -> tuple[tuple[Change, str], ...]:
         """The agent's edits since this was called last, each with the text as it is now.
 
-        There are none without files that may be looked at, and none where it is too late to look.
+        There are none without files that may be looked at, and none if it is too late to look.
 
         Args:
             at: when the files were to be looked at, UTC epoch seconds.
@@ -156,7 +156,7 @@ def share_kept(edits: Sequence[tuple[Change, str]]) -> float | None:
 
     Returns:
         The mean of retention's part ``changes``, weighted by how many words the agent wrote in each
-        file; None where it wrote none.
+        file; None if it wrote none.
     """
     written = kept = 0.0
     for change, later in edits:

@@ -21,9 +21,9 @@ from .wire import AGENT, EDITOR
 __all__ = ("NOT_FOUND", "NOT_RUNNABLE", "end_like", "run_proxy")
 
 NOT_FOUND: Final = 127
-"""Exit code where there is no such agent, as shells have it."""
+"""Exit code if there is no such agent, as shells have it."""
 NOT_RUNNABLE: Final = 126
-"""Exit code where the agent cannot be started."""
+"""Exit code if the agent cannot be started."""
 
 _PASSED_ON: Final = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH")
 _FROM_TERMINAL: Final = ("SIGINT", "SIGQUIT", "SIGWINCH")
@@ -32,7 +32,7 @@ _GRACE: Final = 10.0  # seconds that an agent has to end once the editor is gone
 _KILL: Final = 5.0  # and once it was asked to
 _BACKLOG: Final = 5.0  # seconds for which what waits for the recorder is handed over
 _DEADLINE: Final = 1.0  # and for which it is waited for then, since an editor may wait for us
-_PIPE: Final = 2**20  # bytes that the pipe to the recorder holds, where it can be said
+_PIPE: Final = 2**20  # bytes that the pipe to the recorder holds, if it can be said
 _PR_SET_PDEATHSIG: Final = 1
 
 
@@ -62,7 +62,7 @@ def run_proxy(
         room: bytes that may wait for the recorder; None for the default.
 
     Returns:
-        The exit status of the agent, negative for a signal; 127 or 126 where it cannot be started.
+        The exit status of the agent, negative for a signal; 127 or 126 if it cannot be started.
     """
     if sys.platform == "win32":
         _say("to record what an editor and an agent say to each other needs Linux or macOS")
@@ -108,7 +108,7 @@ def run_proxy(
 
 
 def end_like(status: int) -> int:
-    """Ends this program as an agent ended, where a signal ended it; else returns the exit code.
+    """Ends this program as an agent ended, if a signal ended it; else returns the exit code.
 
     Args:
         status: of the agent.
@@ -139,7 +139,7 @@ def _take_standard_streams() -> _Ends:
 
 
 def _bound_to_us() -> Callable[[], None] | None:
-    """Has the agent end with this program even if that is killed, where the system offers that."""
+    """Has the agent end with this program even if that is killed, if the system offers that."""
     if sys.platform != "linux":
         return None
     import ctypes

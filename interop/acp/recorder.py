@@ -89,7 +89,7 @@ class LogSessions:
         self._retention = retention
 
     def begin(self, opening: Opening) -> AgentSession:
-        """A session, muted where the log holds it already."""
+        """A session, muted if the log holds it already."""
         name, known, earlier = self._name(opening)
         about = self._about(opening, earlier)
 

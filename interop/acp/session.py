@@ -30,7 +30,7 @@ class AgentSession:
     Args:
         voice: where it is recorded.
         files: what is known of files.
-        model: the model behind the agent; None where nobody says.
+        model: the model behind the agent; None if nobody says.
         mode: the mode that the agent is in.
 
     Attributes:
@@ -196,7 +196,7 @@ class AgentSession:
         """Nothing more comes.
 
         Args:
-            error: how the agent failed; None where it did not.
+            error: how the agent failed; None if it did not.
             time: when.
             close: whether the session can never go on.
         """

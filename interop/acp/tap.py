@@ -24,13 +24,13 @@ class Tap:
     """A pipe to the recorder, and a queue for what it cannot take at once.
 
     A copy that the pipe has room for is in it before the bytes are passed on, so that it is recorded
-    even if this program is killed. What the recorder is too slow for waits; where more waits than
+    even if this program is killed. What the recorder is too slow for waits; if more waits than
     there is room for, copies are left out, and the recorder is sent a mark where they are missing.
-    Where the recorder is gone, copies are dropped. Both are said.
+    If the recorder is gone, copies are dropped. Both are said.
 
     Args:
         sink: a descriptor that the recorder reads from; owned by this from now on, and made
-            non-blocking. None where there is no recorder.
+            non-blocking. None if there is no recorder.
         say: prints a line for a person.
         room: bytes that may wait.
     """

@@ -107,7 +107,7 @@ class ToolCalls:
         self._terminals[terminal] = output
 
     def wrote(self, change: Change | None, time: float) -> None:
-        """Records an edit of the agent; nothing where there is none."""
+        """Records an edit of the agent; nothing if there is none."""
         if change is not None:
             self.snapshot = self._voice.wrote(*file_of(change), time)
 

@@ -72,7 +72,7 @@ class Voice:
         self._agent.acts(action, self._clean(arguments), result=None, at=at)
 
     def resolved(self, action: Receipt, result: JSON, error: str | None, at: float) -> None:
-        """The outcome of an action; ``error`` where it failed."""
+        """The outcome of an action; ``error`` if it failed."""
         why = None if error is None else self._text(error)
         self._agent.resolves(action, self._json(result), error=why, at=at)
 

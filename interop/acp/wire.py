@@ -43,7 +43,7 @@ def unpack(read: Callable[[int], bytes]) -> Iterator[Copy]:
     """The copies in a stream, until it ends; one that is cut off is left out.
 
     Args:
-        read: gives as many bytes as it is asked for, fewer only where the stream ends.
+        read: gives as many bytes as it is asked for, fewer only if the stream ends.
     """
     while len(head := read(_HEAD.size)) == _HEAD.size:
         kind, time, size = _HEAD.unpack(head)

@@ -39,10 +39,10 @@ class WholeMessage(msgspec.Struct, frozen=True, kw_only=True):
     """A message or a piece of reasoning, assembled.
 
     Attributes:
-        id: its own; empty where it has none.
+        id: its own; empty if it has none.
         reasoning: whether it is the model's reasoning.
         role: of who said it.
-        name: of who said it; None where the role is all that is known.
+        name: of who said it; None if the role is all that is known.
         text: all of it.
         subagent: the invocation of a subagent that it belongs to.
         fields: all other fields of its events.
@@ -181,7 +181,7 @@ class Assembler:
             yield self._end(now, None)
 
     def _id(self, event: AguiEvent, kind: PieceKind, field: str, part: str) -> str | WholeEvent:
-        """Which message or call an event belongs to; the event itself where that is unclear."""
+        """Which message or call an event belongs to; the event itself if that is unclear."""
         given = event.get(field)
         if isinstance(given, str) and given:
             return given

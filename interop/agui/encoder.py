@@ -1,6 +1,6 @@
 """Encodes a session as events of AG-UI: a fold of its records, without input or output.
 
-Every event is inside a run, as the protocol asks for. Where the session was recorded from such
+Every event is inside a run, as the protocol asks for. If the session was recorded from such
 a stream, its runs are those of that stream. Otherwise a run begins with the first record that is
 encoded, and ends when a person acts after the agent has, when the agent yields, asks for an approval
 or fails, and when the session is closed.
@@ -51,7 +51,7 @@ class AguiEncoder:
     """Encodes the records of one session in order of position, from the first.
 
     Args:
-        session: session id; the thread's, where nothing says otherwise.
+        session: session id; the thread's, if nothing says otherwise.
     """
 
     def __init__(self, session: str) -> None:
@@ -364,7 +364,7 @@ class AguiEncoder:
         return _ROLES.get(record.role) or _known_role(record.actor)
 
     def _name(self, record: Record) -> str | None:
-        """Who said it, where the role does not say so already."""
+        """Who said it, if the role does not say so already."""
         if record.role == "environment":
             return None if _known_role(record.actor) == record.actor else record.actor
         first = self._first.setdefault(record.role, record.actor)
@@ -385,7 +385,7 @@ def _known_role(role: str) -> str:
 
 
 def _content(event: ActionResolved, *, listed: bool) -> JSON:
-    """What a tool returned, as text; or as parts, where it came so."""
+    """What a tool returned, as text; or as parts, if it came so."""
     found = event.observation
     if isinstance(found, str) or (listed and is_parts(found)):
         return found

@@ -58,8 +58,8 @@ class Deduplicator:
         self.known.counts.clear()
 
     def fresh(self, ident: str, mark: str) -> str | None:
-        """The id under which to record an event: its own, or one made from its digest where another
-        event has that id; None where the log holds the event.
+        """The id under which to record an event: its own, or one made from its digest if another
+        event has that id; None if the log holds the event.
         """
         marks = self.known.marks
         held = marks.get(ident)
@@ -73,7 +73,7 @@ class Deduplicator:
         return ident
 
     def scoped(self, event: AguiEvent) -> str | None:
-        """An id for an event that has none, the same whenever its run is received; None where the log
+        """An id for an event that has none, the same whenever its run is received; None if the log
         holds it.
         """
         kind = str(event.get("type"))

@@ -175,7 +175,7 @@ class _Thread:
         self._digest: str | None = None
 
     def take(self, event: AguiEvent, piece: Piece) -> Iterator[Remark]:
-        """Takes the next event; a remark where something is wrong with it."""
+        """Takes the next event; a remark if something is wrong with it."""
         self.first = self.first or piece.number
         steps: list[Step] = []
         if event.get("type") == "RUN_STARTED":
@@ -296,7 +296,7 @@ class _Thread:
 
 
 def _time(stamp: JSON) -> float | None:
-    """Seconds of a time stamp, which is in milliseconds where it is a number."""
+    """Seconds of a time stamp, which is in milliseconds if it is a number."""
     milliseconds = amount_of(stamp)
     return seconds_of(stamp if milliseconds is None else milliseconds * _MILLI, None)
 

@@ -59,7 +59,7 @@ def parse_pointer(pointer: JSON) -> list[str]:
 
 
 def value_at(document: JSON, tokens: Sequence[str]) -> JSON:
-    """The value at a place; None where there is none."""
+    """The value at a place; None if there is none."""
     found: JSON | EndOfList = JsonPointer.from_parts(tokens).resolve(document, None)
     return None if isinstance(found, EndOfList) else found
 
@@ -159,7 +159,7 @@ class _Work:
                 key, now = int(token), now[int(token)]
 
     def _find(self, pointer: JSON) -> JSON:
-        """The value at a place, if the place makes sense. Where a member is missing, the library's
+        """The value at a place, if the place makes sense. If a member is missing, the library's
         error would spell out all of the document.
         """
         now = self.document

@@ -65,7 +65,7 @@ class AguiRecorder:
         self._log = log
         self._session = session
         self._output = output
-        parse_pointer(output)  # raises where it is no pointer
+        parse_pointer(output)  # raises if it is no pointer
         self._decoder: AguiDecoder | None = None
         self._pieces = Assembler()
         self._one_by_one = anyio.Lock(fast_acquire=True)

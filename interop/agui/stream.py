@@ -89,7 +89,7 @@ async def follow_agui(
 
 
 async def _last(log: EventLog, session: str) -> int:
-    """Position of a session's last record; 0 where there is none."""
+    """Position of a session's last record; 0 if there is none."""
     try:
         return (await log.summary(session)).position
     except SessionNotFound:

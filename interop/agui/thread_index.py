@@ -44,7 +44,7 @@ def wrap_event(event: AguiEvent, kind: str | None = None) -> Unknown:
 
 
 def unwrap_event(event: object) -> tuple[str, AguiEvent] | None:
-    """The kind and the AG-UI event in an event of the log; None where it holds none."""
+    """The kind and the AG-UI event in an event of the log; None if it holds none."""
     if not isinstance(event, Unknown) or not event.kind.startswith(KEPT):
         return None
     try:

@@ -219,7 +219,7 @@ class _Api:
     async def agui(self, request: Request) -> EventStream:
         """Follows a session as events of AG-UI."""
         session = _session(request.path_params["session"])
-        await self._log.summary(session)  # raises where there is none
+        await self._log.summary(session)  # raises if there is none
         after = _after(request, self._log.statistics().position)
         events = agui_events(self._log, session, after, self._follow(request))
         return self._streaming(events)
@@ -244,7 +244,7 @@ class _Api:
     async def health(self, request: Request) -> Response:
         """Whether the server can take requests."""
         status = "stopping" if self._stopping.is_set() else "ok"
-        await self._log.checkpoint("health", "1")  # raises where the log cannot be read
+        await self._log.checkpoint("health", "1")  # raises if the log cannot be read
         health = Health(status=status, version=__version__, streams=len(self._streams))
         return as_json(health, 200 if status == "ok" else 503)
 

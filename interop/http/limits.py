@@ -25,7 +25,7 @@ class HttpLimits(msgspec.Struct, frozen=True, kw_only=True):
         events: events in a batch; more are refused with 413.
         buffered: bytes of all bodies that are being received at once; beyond it, 503.
         streams: event streams at once; more are refused with 503.
-        page: sessions or records on a page, at most and where nothing is asked for.
+        page: sessions or records on a page, at most and when nothing is asked for.
         page_bytes: bytes of records on a page, after which it ends early.
         heartbeat: seconds between comments that keep an event stream's connection alive.
         patience: seconds for a request to arrive, and for a client that does not read what it is

@@ -42,7 +42,7 @@ LEFT_OPEN: Final = {
 """Required fields of events that a client may leave to the server, by kind."""
 
 _ENDED: Final = "ended"
-"""Why a session was closed, where the client does not say."""
+"""Why a session was closed, if the client does not say."""
 
 PostedRole: TypeAlias = Literal["human", "agent", "environment", "scorer"]
 
@@ -62,7 +62,7 @@ class Posted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         body: the event itself, see the schema of its kind.
         id: unique in the session; makes the post idempotent.
         time: UTC epoch seconds (or virtual ones, as ``SessionOpened.clock`` says); the server's
-            time where it is left out.
+            time if it is left out.
         cause: ``stream/version`` of the record that this one answers.
         seen: trace version that the actor had seen when it decided.
     """
@@ -96,8 +96,8 @@ class InvalidBatch(NamedTuple):
 
     Attributes:
         what: is wrong, in words.
-        event: index of the event at fault, from 0; None where it is the batch as a whole.
-        field: path of the field at fault, e.g. ``body.text``; empty where there is none.
+        event: index of the event at fault, from 0; None if it is the batch as a whole.
+        field: path of the field at fault, e.g. ``body.text``; empty if there is none.
     """
 
     what: str

@@ -60,8 +60,8 @@ class RecordData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         time: seconds (UTC epoch, or virtual from 0).
         actor: who.
         role: the actor's role.
-        body: the event; null or absent where it was erased.
-        text: the body as a text, where it would not fit on a line.
+        body: the event; null or absent if it was erased.
+        text: the body as a text, if it would not fit on a line.
         cause: ``stream/version`` that it answers.
         seen: trace version that the actor had seen.
         id: the caller's id.
@@ -94,7 +94,7 @@ class Appended(msgspec.Struct, frozen=True, kw_only=True):
 
 class Sessions(msgspec.Struct, frozen=True, kw_only=True):
     """A page of sessions in order of their first record; ``next`` is the ``after`` of the next
-    page, null where there is none.
+    page, null if there is none.
     """
 
     sessions: tuple[ListedSession, ...]
@@ -102,8 +102,8 @@ class Sessions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionPage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A session as lists show it and, where they were asked for, records of all its streams after a
-    position; ``next`` is the ``after`` of the next page, null where there is none.
+    """A session as lists show it and, if they were asked for, records of all its streams after a
+    position; ``next`` is the ``after`` of the next page, null if there is none.
     """
 
     session: ListedSession

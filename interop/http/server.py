@@ -109,7 +109,7 @@ class HttpServer:
         return connection
 
     def _admit(self, connection: _Connection) -> asyncio.Protocol | None:
-        """Counts a connection to its client; what refuses it, where the client has too many."""
+        """Counts a connection to its client; what refuses it, if the client has too many."""
         client = connection.client
         crowded = self._clients[client] >= self._limits.per_client
         if client and crowded and not self._proxies.trusts(client):
@@ -131,7 +131,7 @@ class _Connection(asyncio.Protocol):
     """A connection with a clock: on its request while it arrives, on its answer while it waits.
 
     Attributes:
-        client: the address at the other end; empty where there is none, as on a local socket.
+        client: the address at the other end; empty if there is none, as on a local socket.
     """
 
     def __init__(

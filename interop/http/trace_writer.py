@@ -42,7 +42,7 @@ class TraceWriter:
     async def write(
         self, session: str, drafts: Sequence[Draft], expected: int | None
     ) -> Sequence[Record]:
-        """The records of a batch; those that the log has already, where it is sent again.
+        """The records of a batch; those that the log has already, if it is sent again.
 
         Args:
             session: session id; opened if it is not there and no version is expected.

@@ -51,12 +51,12 @@ class Complaint(NamedTuple):
 
 
 def complaint(event: Event) -> Complaint | None:
-    """What is wrong with an event's values; None where nothing is."""
+    """What is wrong with an event's values; None if nothing is."""
     return next(_complaints(event), None)
 
 
 def name_complaint(name: str) -> str | None:
-    """Why a text is no name of a session, stream, actor or event; None where it is one."""
+    """Why a text is no name of a session, stream, actor or event; None if it is one."""
     if not name or len(name) > 200:
         return f"has {len(name)} characters, and may have 1 to 200"
     if _CONTROL.search(name):

@@ -72,7 +72,7 @@ def steps_of_blocks(role: str, name: str | None, content: JSON) -> Iterator[Step
 
     Args:
         role: ``user`` or ``assistant``.
-        name: of who sent it; None where the role is all that is known.
+        name: of who sent it; None if the role is all that is known.
         content: its blocks.
 
     Raises:
@@ -117,7 +117,7 @@ def spoken(block: Mapping[str, JSON], name: str | None = None) -> Step | None:
 
 
 def result_of(block: Mapping[str, JSON]) -> ToolResult:
-    """The outcome of a call, as a block of the next message, or of the same one where the provider
+    """The outcome of a call, as a block of the next message, or of the same one if the provider
     ran the tool itself.
     """
     content = block.get("content")
@@ -166,7 +166,7 @@ def plain_text(content: JSON) -> str:
 
 def tokens_of(usage: JSON) -> Tokens | None:
     """Tokens as the provider counts them: those of the cache stand beside the prompt's, and are
-    left out where there are none.
+    left out if there are none.
     """
     if not isinstance(usage, dict):
         return None

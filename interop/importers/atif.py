@@ -1,7 +1,7 @@
 """The importer for ATIF, the trajectories of Harbor: one document, one session.
 
 The task text is the human's request. Results belong to the calls that they name, else to the calls
-of their step, in order; a result where nothing was called is said by the environment. Subagents
+of their step, in order; a result if nothing was called is said by the environment. Subagents
 whose trajectories stand in the document are actors of their own. Steps are read one by one.
 """
 

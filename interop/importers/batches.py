@@ -41,7 +41,7 @@ def taken_in(
 
 
 def unfit(session: str, draft: Draft) -> Remark | None:
-    """Why no log can hold an event; None where it can."""
+    """Why no log can hold an event; None if it can."""
     try:
         written(draft.event, *codec.kind_of(draft.event))
     except CodecError as error:
@@ -70,7 +70,7 @@ class Run(NamedTuple):
     Attributes:
         session: that they belong to.
         stream: that they belong to.
-        opened: the opening that they begin with; None where the session goes on.
+        opened: the opening that they begin with; None if the session goes on.
         drafts: the events, without secrets.
         bodies: of the events, encoded.
     """

@@ -466,7 +466,7 @@ def _made_id(name: str, items: Sequence[Item]) -> str:
 
 
 def stamp_of(item: Item) -> JSON:
-    """When a message was sent, as it says; None where it does not."""
+    """When a message was sent, as it says; None if it does not."""
     for key in _STAMPS:
         stamp = item.get(key)
         if stamp is not None:
@@ -475,7 +475,7 @@ def stamp_of(item: Item) -> JSON:
 
 
 def usage_of(value: JSON) -> Tokens | None:
-    """Tokens, as OpenAI's interfaces or Anthropic's count them; None where nothing is counted."""
+    """Tokens, as OpenAI's interfaces or Anthropic's count them; None if nothing is counted."""
     if not isinstance(value, Mapping):
         return None
     if "cache_read_input_tokens" in value:
@@ -586,13 +586,13 @@ def _read(found: Conversation, reading: Reading) -> Iterator[Found]:
 
 
 def _name(item: Item) -> str | None:
-    """Who sent a message, where its role does not say it already."""
+    """Who sent a message, if its role does not say it already."""
     name = item.get("name")
     return name if isinstance(name, str) and name else None
 
 
 def _usage(item: Item, model: JSON, purpose: str, agent: str | None) -> tuple[ModelUse, ...]:
-    """The model call behind a message, where its tokens are counted."""
+    """The model call behind a message, if its tokens are counted."""
     usage = usage_of(item.get("usage"))
     if usage is None:
         return ()

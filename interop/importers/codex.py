@@ -219,7 +219,7 @@ def _by_program(said: Utterance) -> Step:
 
 
 def _outcome(result: ToolResult) -> ToolResult:
-    """A result, failed where the exit code says so."""
+    """A result, failed if the exit code says so."""
     if not isinstance(result.output, str):
         return result
     written = _EXIT.match(result.output)

@@ -50,7 +50,7 @@ def is_parquet(path: Path) -> bool:
 
 
 def columns_of(path: Path) -> frozenset[str]:
-    """Names of the columns of a Parquet file; none where there is nothing to read it with."""
+    """Names of the columns of a Parquet file; none if there is nothing to read it with."""
     try:
         import pyarrow.parquet  # type: ignore[import-untyped]
     except ModuleNotFoundError:
@@ -322,7 +322,7 @@ def _steps_sharegpt(turn: JSON) -> Iterator[Step]:
 
 def _calls(value: str) -> Iterator[ToolCall]:
     """The calls in a turn, written as JSON: the name and arguments of one, or a list of them; the
-    text as it is where it is none.
+    text as it is if it is none.
     """
     try:
         PIECE.check_json(value)

@@ -122,12 +122,12 @@ class DirectoryImporter:
 
     @property
     def each(self) -> Importer | None:
-        """What reads each file; None where each is recognised by itself."""
+        """What reads each file; None if each is recognised by itself."""
         return self._importer
 
     @property
     def name(self) -> str:
-        """The format, if it is one; of all files that were read, where they are recognised."""
+        """The format, if it is one; of all files that were read, if they are recognised."""
         if self._importer is not None:
             return self._importer.name
         return next(iter(self._formats)) if len(self._formats) == 1 else _NAME

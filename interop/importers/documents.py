@@ -37,7 +37,7 @@ class Document(NamedTuple):
     members: Mapping[str, Member]
 
     def value(self, name: str, type: type[_T]) -> _T | None:
-        """A member; None where there is none, or it is null.
+        """A member; None if there is none, or it is null.
 
         Raises:
             InvalidInput: it is of another type, or cannot be read.
@@ -49,7 +49,7 @@ class Document(NamedTuple):
         return None if data == b"null" else load(data, type, f"{self.where}, {name}")
 
     def elements(self, name: str) -> Iterator[bytes]:
-        """The elements of a member that is an array, one after the other; none where there is none.
+        """The elements of a member that is an array, one after the other; none if there is none.
 
         Raises:
             InvalidInput: it is no array, or cannot be read.

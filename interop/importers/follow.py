@@ -117,7 +117,7 @@ async def follow_foreign(
     """Imports what is there, and from then on what is added; goes on until it is cancelled.
 
     A file is read again as a whole when it has changed, and only what is new is recorded; so this
-    is for sessions that somebody has now, not for files of gigabytes. Where a person takes back what
+    is for sessions that somebody has now, not for files of gigabytes. If a person takes back what
     was recorded, that stays, and what goes on is a fork of the session, called ``SESSION-line-2``.
 
     Args:
@@ -207,7 +207,7 @@ class _Files:
             yield Source(source, importer)
 
     def _recognised(self, path: Path) -> Importer | None:
-        """The format of a file, which is looked for again only where it is not known and the file
+        """The format of a file, which is looked for again only if it is not known and the file
         has changed.
         """
         known, found = self._formats.get(path, (None, None))
@@ -224,7 +224,7 @@ class _Files:
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:
-    """Size and time of a file; None where it is gone."""
+    """Size and time of a file; None if it is gone."""
     try:
         stat = path.stat()
     except OSError:

@@ -137,7 +137,7 @@ class Sample(msgspec.Struct):
     input: JSON = None
     target: JSON = None
     scores: Mapping[str, Mapping[str, JSON]] | None = None
-    score: Mapping[str, JSON] | None = None  # of old, where there was one scorer
+    score: Mapping[str, JSON] | None = None  # of old, if there was one scorer
     metadata: Mapping[str, JSON] | None = None
     events: list[Mapping[str, JSON]] | None = None
     attachments: Mapping[str, str] | None = None
@@ -359,7 +359,7 @@ def times_of(sample: Sample) -> dict[str, JSON]:
 
 
 def usage_of_sample(evaluation: Evaluation, sample: Sample) -> Iterator[ModelUse]:
-    """The model calls of the sample, those of its scorers left out; where the log does not list
+    """The model calls of the sample, those of its scorers left out; if the log does not list
     calls, the sum of the evaluated model.
     """
     listed = False

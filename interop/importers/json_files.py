@@ -43,7 +43,7 @@ class Piece(NamedTuple):
 
     Attributes:
         where: its place, in words.
-        number: of the line, or its place in the array, from 1; 1 where it is the whole file.
+        number: of the line, or its place in the array, from 1; 1 if it is the whole file.
         data: its JSON, not looked at yet.
     """
 
@@ -104,7 +104,7 @@ def pieces_of(path: Path) -> Iterator[Piece]:
 
     Raises:
         InvalidInput: it cannot be read, or is no JSON as a whole; of a long array that is known only
-            where it is not.
+            if it is not.
     """
     shape = shape_of(path)
     if shape is not None and shape.form == "lines":
@@ -118,7 +118,7 @@ def pieces_of(path: Path) -> Iterator[Piece]:
 
 
 def _elements(path: Path) -> Iterator[bytes | msgspec.Raw]:
-    """The elements of an array: decoded at once where it is short, which takes far less time."""
+    """The elements of an array: decoded at once if it is short, which takes far less time."""
     if size_of(path) <= AT_ONCE:
         data = read_bytes(path)
         if PIECE.holds(data):

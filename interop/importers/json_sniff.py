@@ -36,7 +36,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def shape_of(path: Path) -> Shape | None:
-    """What a file begins like; None where it is no JSON.
+    """What a file begins like; None if it is no JSON.
 
     Raises:
         InvalidInput: it cannot be read.

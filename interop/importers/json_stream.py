@@ -269,7 +269,7 @@ class _Scanner:
                 raise InvalidInput(f"{self._path}: a piece has more than {most // 2:,} values")
             if not self._fill(size, keep=keep):
                 self._fail("the document is cut off", b"")
-            # More at a time where one text goes on, which is gone over in linear time so.
+            # More at a time if one text goes on, which is gone over in linear time so.
             size = size * 2 if stuck else _CHUNK
 
     def _whole(self, form: re.Pattern[bytes]) -> None:

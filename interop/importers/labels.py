@@ -45,7 +45,7 @@ def labels_from(
     instance: str | None = None,
     others: Sequence[str] = (),
 ) -> Labels | None:
-    """The labels that options give; None where they give none.
+    """The labels that options give; None if they give none.
 
     Args:
         agent: who the agent was.

@@ -84,7 +84,7 @@ class MessageMapping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         each: the messages in a session, in order.
         role: who speaks, one of the names in ``roles``.
         text: what is said.
-        name: of the speaker, where several have one role.
+        name: of the speaker, if several have one role.
         time: ISO 8601, or seconds since the epoch.
         call: for a result, the id of its call.
         input_tokens: of the model call behind the message.
@@ -117,7 +117,7 @@ class CallMapping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         id: of the call.
         arguments: an object, or JSON in a text.
         result: what the tool gave.
-        error: why it failed; no error where it is missing, null, false or empty.
+        error: why it failed; no error if it is missing, null, false or empty.
     """
 
     each: str

@@ -287,7 +287,7 @@ class EventReader:
 
 
 def _edited(held: Mapping[str, JSON]) -> Iterator[FileEdit]:
-    """The file that a tool edited, where what the tool gave holds all of its text."""
+    """The file that a tool edited, if what the tool gave holds all of its text."""
     path, now, before = held.get("path"), held.get("new_content"), held.get("old_content")
     if isinstance(path, str) and isinstance(now, str) and now != before:
         diff = unified(before if isinstance(before, str) else "", now)
@@ -460,7 +460,7 @@ def _model(result: _Evaluated | None) -> str | None:
 
 
 def _scores(result: _Evaluated | None) -> tuple[UtilityScored, ...]:
-    """Whether the task was solved, where the evaluation says so."""
+    """Whether the task was solved, if the evaluation says so."""
     held = (result.test_result or {}) if result is not None else {}
     report = held.get("report", held)
     solved = report.get("resolved") if isinstance(report, Mapping) else None

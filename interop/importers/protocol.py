@@ -104,7 +104,7 @@ class Importer(Protocol):
         """Reads a source from beginning to end, one session after the other; blocks on files.
 
         Reading the same source again gives the same. What cannot be read is remarked as a
-        ``problem`` where the rest can still be read.
+        ``problem`` if the rest can still be read.
 
         Raises:
             InvalidInput: the source as a whole is not of this format, or cannot be read.

@@ -72,7 +72,7 @@ def installed_importers() -> list[Importer]:
 
 
 def recognise(source: Path, importers: Iterable[Importer] | None = None) -> Importer | None:
-    """The importer that recognises a source; None where none does, and for a directory that holds files
+    """The importer that recognises a source; None if none does, and for a directory that holds files
     of other formats as well.
 
     Args:
@@ -155,7 +155,7 @@ def _load(entry: EntryPoint) -> Importer:
     return importer
 
 
-# --- which formats a small file could be, where its beginning does not say ------------------------
+# --- which formats a small file could be, if its beginning does not say ------------------------
 
 
 _LARGEST: Final = 1 << 16  # bytes of a file that is tried

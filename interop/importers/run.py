@@ -95,7 +95,7 @@ class ImportStream:
 
     async def compare(self) -> str | None:
         """Compares what waits with what the log holds, which need not be appended; gives what is
-        wrong where the log has something else.
+        wrong if the log has something else.
         """
         if not self._compared:
             self._compared = True
@@ -147,7 +147,7 @@ class ImportStream:
 
     async def calls(self) -> dict[int, Tokens]:
         """The model calls that the log holds from where ``compare`` found something else, by version:
-        none where that is no such call.
+        none if that is no such call.
         """
         found: dict[int, Tokens] = {}
         record = self._next
@@ -183,7 +183,7 @@ class ImportStream:
 
 
 async def begin_all(streams: Iterable[ImportStream]) -> None:
-    """Has each of these streams begun, as many at once as wait for the log: where one waits, another
+    """Has each of these streams begun, as many at once as wait for the log: while one waits, another
     task takes over, so that there are no more tasks than that.
     """
     left = iter(streams)
@@ -269,7 +269,7 @@ class Survey(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         problems: in it.
         events: how many were read.
-        parts: all that was read, to be taken without reading it again; None where that is too much
+        parts: all that was read, to be taken without reading it again; None if that is too much
             to be kept.
     """
 
@@ -346,7 +346,7 @@ async def import_foreign(
         reading: how.
         keep_going: take what can be taken. Else the first problem ends the import.
         look_first: unless it keeps going, read the source through before anything is taken.
-        survey: of the source, where that was done already.
+        survey: of the source, if that was done already.
         progress: called with the number of events done so far.
 
     Raises:
@@ -411,7 +411,7 @@ class _Import:
         log: an open log.
         source: what is imported.
         keep_going: take what can be taken.
-        before: the first time that it was gone through, where ``counted`` has something.
+        before: the first time that it was gone through, if ``counted`` has something.
 
     Attributes:
         counted: sessions that were cut off within a reply when they were imported before, with the
@@ -524,7 +524,7 @@ class _Import:
         )
 
     async def _end(self) -> None:
-        """Has the session that was read last written, or wait where it is short."""
+        """Has the session that was read last written, or wait if it is short."""
         streams = list(self._streams.values())
         if [stream.name for stream in streams] == [TRACE] and streams[0].is_short:
             self._streams = {}
@@ -546,7 +546,7 @@ class _Import:
                 self._refused = not await self._write(self._streams[name])
 
     async def _write(self, stream: ImportStream) -> bool:
-        """Writes what waits of a stream; false where its session was refused."""
+        """Writes what waits of a stream; false if its session was refused."""
         wrong = await stream.compare()
         if wrong is not None and self._before is None and stream.name == TRACE:
             calls = await stream.calls()

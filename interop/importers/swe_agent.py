@@ -165,7 +165,7 @@ class _Reader:
         self._open_call = ""
 
     def steps(self, message: _Message, number: int) -> Iterator[Step]:
-        """The steps of a message; raises InvalidInput where it is none."""
+        """The steps of a message; raises InvalidInput if it is none."""
         if message.is_demo:
             yield Omission("a demonstration")
         elif message.role == "assistant":
@@ -187,7 +187,7 @@ class _Reader:
 
 
 def _turns(document: Document, session: str) -> Iterator[_Turn | Remark]:
-    """The messages of a history; those that a trajectory's steps come to, where there is none."""
+    """The messages of a history; those that a trajectory's steps come to, if there is none."""
     mini = "messages" in document.members and "history" not in document.members
     if "history" not in document.members and not mini:
         yield from _done(document, session)
@@ -228,7 +228,7 @@ def _is_of_mini(shape: Shape) -> bool:
 
 
 def _of_mini(message: _Message) -> _Message:
-    """The message with its action, and the ids of the call that it answers, where they belong."""
+    """The message with its action, and the ids of the call that it answers, if they belong."""
     if message.tool_call_id is not None:
         return msgspec.structs.replace(message, tool_call_ids=[message.tool_call_id])
     text = _text(message.content)
@@ -239,7 +239,7 @@ def _of_mini(message: _Message) -> _Message:
 
 
 def _acted(message: _Message, number: int) -> Iterator[Step]:
-    """A thought and an action: a call, or a command as text; and the model's call, where it is told."""
+    """A thought and an action: a call, or a command as text; and the model's call, if it is told."""
     answer = message.extra.response if message.extra is not None else None
     tokens = usage_of(answer.usage) if answer is not None else None
     if answer is not None and tokens is not None:

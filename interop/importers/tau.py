@@ -60,7 +60,7 @@ SATISFIED: Final = "###STOP###"
 other marks for being handed on, and for what its instructions do not cover."""
 
 SIMULATED: Final = "simulated"
-"""What decides for the user, where no more is known of it: it is always a program."""
+"""What decides for the user, if no more is known of it: it is always a program."""
 
 
 class Turn(NamedTuple):
@@ -72,7 +72,7 @@ class Turn(NamedTuple):
 
 
 def turns_of(items: Sequence[Item], where: str, session: str) -> Iterator[Turn | Remark]:
-    """The messages of a run; a remark where one is none."""
+    """The messages of a run; a remark if one is none."""
     for index, item in enumerate(items, start=1):
         try:
             yield Turn(index, item, list(steps_of(item)))
@@ -101,7 +101,7 @@ def rated(parts: Mapping[str, JSON]) -> dict[str, float | None]:
 def reward_of(
     value: JSON, parts: Mapping[str, float | None], broken: str | None = None
 ) -> UtilityScored:
-    """A reward as a utility; missing where the run broke off, or there is none in [0, 1]."""
+    """A reward as a utility; missing if the run broke off, or there is none in [0, 1]."""
     if broken is not None:
         return UtilityScored(scorer=SCORER, missing=broken)
     found = share_of(value)
@@ -307,7 +307,7 @@ def _spoken(said: Utterance) -> Iterator[Step]:
 
 
 RESULTS: Final = "results.json"
-"""What the file of results is called, where each simulation has its own."""
+"""What the file of results is called, if each simulation has its own."""
 DIRECTORY: Final = "simulations"
 """Where those are."""
 
@@ -506,7 +506,7 @@ def _opened_2(
 
 
 def _called(item: Item, info: _Info) -> ModelCalled | None:
-    """The model call behind a message, where anything is known of it."""
+    """The model call behind a message, if anything is known of it."""
     # A model whose price is not known is written down as costing nothing.
     usage, cost = usage_of(item.get("usage")), amount_of(item.get("cost")) or None
     if usage is None and cost is None:

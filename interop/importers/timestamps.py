@@ -37,7 +37,7 @@ def zone_name(zone: tzinfo | None) -> str:
 
 
 def seconds_of(stamp: object, zone: tzinfo | None) -> float | None:
-    """Seconds since the epoch of a time stamp; None where it is none.
+    """Seconds since the epoch of a time stamp; None if it is none.
 
     A number is taken for such seconds; one that lies beyond the year 9999, such as of milliseconds, is
     no time. A text is read as ISO 8601; one that names no zone is local

@@ -41,7 +41,7 @@ __all__ = ("TraceBuilder", "arguments_of")
 
 def arguments_of(text: str) -> tuple[Mapping[str, JSON], str | None]:
     """The arguments of a call in JSON, as an event has them: the object that they are, and the text
-    as well where it is none or where its spelling would be lost.
+    as well if it is none or if its spelling would be lost.
     """
     try:
         PIECE.check_json(text)
@@ -156,7 +156,7 @@ class TraceBuilder:
         return self._handle(CloseSession(closed), Sender(closed.by, role, time))
 
     def measure(self, scored: UtilityScored) -> Foreign:
-        """A score of the last snapshot; of the last round where there is no snapshot."""
+        """A score of the last snapshot; of the last round if there is no snapshot."""
         state = self.state
         if state.snapshot is not None:
             scored = msgspec.structs.replace(scored, snapshot=state.snapshot)

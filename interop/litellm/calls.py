@@ -37,7 +37,7 @@ ACTOR: Final = "duolog_actor"
 """Key in a call's metadata: who made it; ``agent`` by default."""
 
 ROLE: Final = "duolog_role"
-"""Key in a call's metadata: ``human`` where a simulated user made it."""
+"""Key in a call's metadata: ``human`` if a simulated user made it."""
 
 PURPOSE: Final = "duolog_purpose"
 """Key in a call's metadata: what it was made for; ``act`` by default."""
@@ -58,7 +58,7 @@ class CallOwner(NamedTuple):
 
 
 def owner_of(details: Mapping[str, object]) -> CallOwner | None:
-    """The owner of a call; None where its metadata names none."""
+    """The owner of a call; None if its metadata names none."""
     metadata = _metadata(details)
     session = metadata.get(SESSION)
     if not isinstance(session, str) or not session:
@@ -74,7 +74,7 @@ def owner_of(details: Mapping[str, object]) -> CallOwner | None:
 
 
 def call_id(details: Mapping[str, object]) -> str:
-    """LiteLLM's id of a call; empty where there is none."""
+    """LiteLLM's id of a call; empty if there is none."""
     found = details.get("litellm_call_id")
     return found if isinstance(found, str) else ""
 
@@ -86,7 +86,7 @@ def model_called(
 
     Args:
         details: what LiteLLM passes to its callbacks.
-        response: its response, whole where it was streamed; None where the call failed.
+        response: its response, whole if it was streamed; None if the call failed.
         began: when the call was made.
         ended: when the answer was there.
         attempt: which one, from 1, of those under the call's id.

@@ -176,7 +176,7 @@ class CallRecorder:
                 self._failed += 1
 
     def _attempt(self, call: str, outcome: _CallOutcome, *, known: bool) -> int | None:
-        """Which attempt of its call this is; None where LiteLLM reported it before."""
+        """Which attempt of its call this is; None if LiteLLM reported it before."""
         with self._lock:
             if not known:
                 self._skipped += 1

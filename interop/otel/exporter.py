@@ -82,7 +82,7 @@ class OtelExport:
         name: under which the log keeps the checkpoint; None to keep none.
         after_position: where to begin if the log keeps no checkpoint under that name.
         deadline: seconds for which leaving it goes on exporting.
-        retry: seconds before the first new attempt where the log cannot be read.
+        retry: seconds before the first new attempt if the log cannot be read.
     """
 
     def __init__(
@@ -203,7 +203,7 @@ class OtelExport:
             self._follower.done(record.position)
 
     async def _exporter_of(self, record: Record) -> SessionExporter:
-        """What exports the session of a record; made anew where it is not at hand."""
+        """What exports the session of a record; made anew if it is not at hand."""
         session = record.session
         exporter = self._sessions.get(session)
         if exporter is None:

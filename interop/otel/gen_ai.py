@@ -43,7 +43,7 @@ _FAMILIES: Final = (
 
 
 class ModelNamed(NamedTuple):
-    """A model as the conventions name it: the provider, ``_OTHER`` where unknown, and the model."""
+    """A model as the conventions name it: the provider, ``_OTHER`` if unknown, and the model."""
 
     provider: str
     model: str
@@ -130,7 +130,7 @@ def usage(event: ModelCalled) -> dict[str, Value]:
 
 
 def _reply(reply: JSON, *, content: bool) -> dict[str, Value]:
-    """What a reply contains, where it has the shape in which Duolog's own callers record it."""
+    """What a reply contains, if it has the shape in which Duolog's own callers record it."""
     found: dict[str, Value] = {}
     if not isinstance(reply, Mapping):
         return found

@@ -1,4 +1,4 @@
-"""OpenTelemetry's providers as types, which resolve where it is not loaded or not installed too."""
+"""OpenTelemetry's providers as types, which resolve when it is not loaded or not installed too."""
 
 from __future__ import annotations
 

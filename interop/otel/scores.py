@@ -94,7 +94,7 @@ def otel_export(
         session_url: address of a session, with ``{session}`` for its id, e.g. in the workbench; the
             session's span and its turns have it as ``duolog.session.url``.
         deadline: seconds for which leaving it goes on exporting.
-        retry: seconds before the first new attempt where the log cannot be read.
+        retry: seconds before the first new attempt if the log cannot be read.
 
     Raises:
         MissingExtra: OpenTelemetry is not installed.
@@ -253,7 +253,7 @@ class ScoreSignals:
 
 
 def _utility(name: str, utility: float | None) -> Attributes:
-    """The utility as an attribute, where there is one: nobody measured what is missing."""
+    """The utility as an attribute, if there is one: nobody measured what is missing."""
     return {} if utility is None else {name: utility}
 
 

@@ -55,7 +55,7 @@ class _Ids(NamedTuple):
 
 @final
 class _Wanted(IdGenerator):
-    """Gives the ids that are wanted next on this thread; random ones where none are."""
+    """Gives the ids that are wanted next on this thread; random ones if none are."""
 
     def __init__(self) -> None:
         self._random = RandomIdGenerator()
@@ -80,7 +80,7 @@ class _Wanted(IdGenerator):
 class Emitter:
     """Emits through a tracer, a logger and meters; shared by all sessions.
 
-    The ids of spans are derived from the session, where the tracer is one of the SDK's: so a session
+    The ids of spans are derived from the session, if the tracer is one of the SDK's: so a session
     that is exported again, or further after a restart, is the same trace. Any other tracer gives random
     ids, and what follows a restart lies in a trace of its own.
 

@@ -85,7 +85,7 @@ class SpanEnded(NamedTuple):
         end: seconds, on the session's clock.
         attributes: what became known by then.
         error: what kind of failure it ended in, if it did.
-        detail: of the failure, in words; only where contents may be exported.
+        detail: of the failure, in words; only if contents may be exported.
     """
 
     key: str
@@ -103,7 +103,7 @@ class EventEmitted(NamedTuple):
         time: seconds, on the session's clock.
         attributes: what it says.
         about: keys of the spans that it is about; the first that can be found counts.
-        severity: ``warn`` where something went wrong.
+        severity: ``warn`` if something went wrong.
     """
 
     name: str

@@ -75,7 +75,7 @@ def make_bench(
         limits: what one client may take.
         http: limits of the connections.
         stopping: set when the server stops, so that event streams end.
-        forks: begins forks of sessions; None where nobody can.
+        forks: begins forks of sessions; None if nobody can.
         alerts: the rules of which the page of alerts shows when they fired.
     """
     options = options or Options()
@@ -117,7 +117,7 @@ def make_workbench(
     proxies = Proxies(bench.http.proxies)
 
     async def health(request: Request) -> Response:
-        await bench.log.checkpoint("health", "1")  # raises where the log cannot be read
+        await bench.log.checkpoint("health", "1")  # raises if the log cannot be read
         return as_json({"status": "ok", "version": __version__})
 
     app = Starlette(

@@ -72,7 +72,7 @@ class Bench(NamedTuple):
         streams: the event streams that are open.
         stopping: set when the server stops.
         places: the addresses that the navigation leads to.
-        forks: begins forks of sessions; None where nobody can.
+        forks: begins forks of sessions; None if nobody can.
         alerts: the rules of which the page of alerts shows when they fired.
     """
 

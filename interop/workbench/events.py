@@ -40,7 +40,7 @@ def position_of(request: Request) -> int:
 def streaming(bench: Bench, messages: AsyncIterator[ServerSentEvent]) -> EventStream:
     """The response that sends messages until the client leaves or the server stops.
 
-    Where nothing happens it sends a ``beat`` now and then: a page that hears none knows that its
+    While nothing happens it sends a ``beat`` now and then: a page that hears none knows that its
     connection is dead, of which a browser says nothing.
 
     Raises:

@@ -75,7 +75,7 @@ class Envelope(msgspec.Struct, frozen=True, gc=False):
         subtype: of a ``system`` line.
         uuid: its id; None for a line outside of the conversation.
         parent: id of the line that it hangs on.
-        logical_parent: id of the line that it follows, where a summary took the place of what was
+        logical_parent: id of the line that it follows, if a summary took the place of what was
             before.
         sidechain: it belongs to a subagent.
         session: id of the session.
@@ -119,7 +119,7 @@ class Attachment(msgspec.Struct, rename="camel"):
 
 
 class Source(msgspec.Struct):
-    """Who brought a line, where it says so."""
+    """Who brought a line, if it says so."""
 
     kind: str | None = None
 
@@ -322,7 +322,7 @@ def is_injected(text: str) -> bool:
 
 
 def command_in(text: str) -> str | None:
-    """The command that a person typed for the agent, such as ``/review 12``; None where a text holds
+    """The command that a person typed for the agent, such as ``/review 12``; None if a text holds
     none, or one for the program itself.
     """
     found = _NAME.search(text) if _COMMAND.match(text) else None
@@ -360,8 +360,8 @@ def typed_part(text: str) -> str:
 
 
 def edited_file(result: JSON, name: str | None) -> FileEdit | None:
-    """The file that a tool wrote, out of what the program kept of its result; None where it wrote
-    none, or where the text cannot be told.
+    """The file that a tool wrote, out of what the program kept of its result; None if it wrote
+    none, or if the text cannot be told.
 
     Args:
         result: of the tool.

@@ -61,7 +61,7 @@ class EntryTree:
             return
         self._parents = _parents(entries)
         # By place, what hangs there and may lie beside a line, parts of replies and results: the place
-        # of the one that does; where there are several, their places by reply (None for results).
+        # of the one that does; if there are several, their places by reply (None for results).
         self._only = array("q", [_NONE]) * len(entries)
         self._beside: dict[int, dict[str | None, list[int]]] = {}
         for place, entry in enumerate(entries):
@@ -135,7 +135,7 @@ class EntryTree:
 
 
 def _is_one_line(entries: Sequence[Envelope]) -> bool:
-    """Whether each entry hangs on the one before it, as where nothing ran side by side."""
+    """Whether each entry hangs on the one before it, as when nothing ran side by side."""
     return all(entry.parent == before.uuid for before, entry in pairwise(entries))
 
 
@@ -366,7 +366,7 @@ class SessionFile:
         return next(found, None)
 
     def _file_of(self, session: str) -> Path | None:
-        """The file of the session that a subagent belongs to, where it lies beside the subagent's."""
+        """The file of the session that a subagent belongs to, if it lies beside the subagent's."""
         for place in (self._path.parent, self._path.parent.parent.parent):
             named = place / f"{session}.jsonl"
             if "/" not in session and named.is_file() and is_inside(named, place):
@@ -419,7 +419,7 @@ def _model_of(parts: Sequence[_Part], helper: str | None) -> str | None:
 
 
 def _readable(parts: Sequence[_Part]) -> Iterator[Line]:
-    """The contents of the lines, in order; what cannot be read is remarked on where it is read."""
+    """The contents of the lines, in order; what cannot be read is remarked on when it is read."""
     for part in parts:
         with part.path.open("rb") as file:
             for one in part.lines:

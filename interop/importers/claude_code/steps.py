@@ -194,7 +194,7 @@ class StepReader:
 
 
 def _more(tokens: Tokens, before: Tokens) -> Tokens | None:
-    """What was used since an earlier count of the same call; None where nothing was."""
+    """What was used since an earlier count of the same call; None if nothing was."""
     more = {
         field: value - (getattr(before, field) or 0)
         for field, value in msgspec.structs.asdict(tokens).items()

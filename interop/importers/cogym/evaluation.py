@@ -275,7 +275,7 @@ class _Places:
         self._taken: set[int] = set()
 
     def of(self, step: int) -> Round | Remark:
-        """The round; a problem where the log has none, or the list named it before."""
+        """The round; a problem if the log has none, or the list named it before."""
         if not 0 <= step < len(self._rounds):
             return self._problem(f"the log has no round for user_step {step}")
         if step in self._taken:
@@ -288,7 +288,7 @@ class _Places:
 
 
 def _likert(said: JSON) -> int | None:
-    """A rating from 1 to 5, as a number or as text; None where it is neither."""
+    """A rating from 1 to 5, as a number or as text; None if it is neither."""
     if isinstance(said, str):
         try:
             said = float(said)

@@ -67,7 +67,7 @@ class Run(NamedTuple):
     Attributes:
         log: its event log.
         name: of the session, as far as the files name it.
-        group: name of the experiment, which is the directory above, or the one above that where
+        group: name of the experiment, which is the directory above, or the one above that if
             the one above is called ``results``; empty for a file on its own.
         directory: where the rest of its results are; None for a file on its own.
     """
@@ -79,7 +79,7 @@ class Run(NamedTuple):
 
     @property
     def numbered(self) -> tuple[str, str] | None:
-        """Task and instance, where the name holds them: ``env_travel_planning_21``."""
+        """Task and instance, if the name holds them: ``env_travel_planning_21``."""
         found = _NUMBERED.fullmatch(self.name) if self.directory else None
         return (found.group(1), found.group(2)) if found else None
 
@@ -147,7 +147,7 @@ def rows_of(path: Path) -> Iterator[Piece]:
 
 
 def row_of(piece: Piece) -> Row | Remark:
-    """A record; a remark where it is none."""
+    """A record; a remark if it is none."""
     try:
         return decode(piece.data, Row)
     except InvalidInput as error:
@@ -173,7 +173,7 @@ class Survey(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         session: id of the session. It is made from the names of the directory and the one above,
-            and from the log's first record; from the whole log where that has no time.
+            and from the log's first record; from the whole log if that has no time.
         members: who takes part, by role as the log has it, in order of their appearance.
         complete: whether the log itself lists them, so that who is missing there took no part.
     """
@@ -226,7 +226,7 @@ def _members(data: bytes) -> tuple[str, ...]:
 
 
 def results_of(path: Path) -> Mapping[str, JSON] | None:
-    """An object in a file of results; None where there is no such file.
+    """An object in a file of results; None if there is no such file.
 
     Raises:
         InvalidInput: it holds something else.

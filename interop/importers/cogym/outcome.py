@@ -166,7 +166,7 @@ def calls_of(info: Info) -> Iterator[ModelCalled]:
 
 
 def score_of(run: Run) -> tuple[UtilityScored | None, Remark | None]:
-    """The final performance; None where there is no result, with a remark where it is unreadable."""
+    """The final performance; None if there is no result, with a remark if it is unreadable."""
     if run.directory is None:
         return None, None
     path = run.directory / _PERFORMANCE
@@ -199,7 +199,7 @@ def parts_of(held: Mapping[str, JSON]) -> Mapping[str, float | None]:
 def closing(
     finisher: str | None, evaluated: bool, acts: Mapping[Role, int]
 ) -> SessionClosed | None:
-    """How a session ended; None where nothing says that it did.
+    """How a session ended; None if nothing says that it did.
 
     Args:
         finisher: who finished it by its last act, if anybody did.

@@ -146,7 +146,7 @@ class _Reader:
         return map(row_of, rows_of(self._run.log))
 
     def _open(self, start: Row | None, first: Row) -> Foreign:
-        """The opening; the first record describes it, where it is the environment's."""
+        """The opening; the first record describes it, if it is the environment's."""
         call = call_of(start) if start is not None else None
         arguments: Mapping[str, str] = {} if call is None else call.values
         description = arguments.get("task_description", "").strip()

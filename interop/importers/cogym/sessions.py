@@ -39,7 +39,7 @@ __all__ = (
 )
 
 Signatures = Mapping[str, Sequence[Sequence[str]]]
-"""By name of a call, the parameters that it takes, in order; several where it has several forms."""
+"""By name of a call, the parameters that it takes, in order; several if it has several forms."""
 
 _BEGIN: Final = re.compile(r"\s*([A-Za-z_]\w*)\(")
 _AMIDST: Final = re.compile(r"\b([A-Z][A-Z_]+)\(")
@@ -54,7 +54,7 @@ class ActionCall(NamedTuple):
     """A call.
 
     Attributes:
-        name: empty where the text is none.
+        name: empty if the text is none.
         values: as they stand, by key, in order.
         readable: whether ``values`` says all there is in the text.
     """
@@ -72,7 +72,7 @@ class ActionCall(NamedTuple):
 def parse_call(text: str, signatures: Signatures = {}) -> ActionCall:  # noqa: B006 (never changed)
     """Reads a call. Any text has an answer, if only that it is not readable.
 
-    A call in the midst of prose is found where its name is in capitals, as agents that think aloud
+    A call in the midst of prose is found if its name is in capitals, as agents that think aloud
     write it; it is not readable, since there is more in the text.
     """
     begin = _BEGIN.match(text)
@@ -197,7 +197,7 @@ class State:
     """Follows the state from record to record; each holds all of it, and all of the chat.
 
     Attributes:
-        editor: text of the shared editor; None where the log does not say.
+        editor: text of the shared editor; None if the log does not say.
         news: messages that have come into the chat since the record before.
     """
 
@@ -335,7 +335,7 @@ class SessionReader:
         self.acts: dict[Role, int] = {"human": 0, "agent": 0}
 
     def begin(self, row: Row) -> float | None:
-        """The time of the first record; None where the log has none."""
+        """The time of the first record; None if the log has none."""
         time = seconds_of(row.timestamp, self._reading.zone)
         self._timed = time is not None
         return time
@@ -348,7 +348,7 @@ class SessionReader:
         return self._builder.put(opened, ENVIRONMENT, "environment", time)
 
     def time_of(self, stamp: object) -> float:
-        """A time; that of the event before where there is none, or the log began without."""
+        """A time; that of the event before if there is none, or the log began without."""
         time = seconds_of(stamp, self._reading.zone) if self._timed else None
         return self._builder.time if time is None else time
 
@@ -376,7 +376,7 @@ class SessionReader:
 
     def _edited(self, row: Row, call: ActionCall) -> str | None:
         """The text of the editor after an edit that succeeded: as the log has it, else from the
-        act; None where it is no edit.
+        act; None if it is no edit.
         """
         if call.name != _EDIT:
             return None

@@ -391,7 +391,7 @@ class ConversationBuilder:
 
 
 def _foreign(kind: str, body: bytes) -> Unknown:
-    """An entry as an event of its own kind; as a text, where it is no JSON by the letter."""
+    """An entry as an event of its own kind; as a text, if it is no JSON by the letter."""
     try:
         msgspec.json.decode(body)
         entry: msgspec.Raw | str = msgspec.Raw(body)

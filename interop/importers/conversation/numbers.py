@@ -1,4 +1,4 @@
-"""Numbers as other programs write them, where they can be counted with."""
+"""Numbers as other programs write them, if they can be counted with."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def counted(tokens: Tokens) -> Tokens:
 
 @final
 class RunningTotal:
-    """A total that grows with every call, and begins again where a session is resumed."""
+    """A total that grows with every call, and begins again when a session is resumed."""
 
     def __init__(self) -> None:
         self._total = Tokens()
 
     def since(self, total: Tokens | None) -> Tokens | None:
-        """What was used since the last count; None where nothing was.
+        """What was used since the last count; None if nothing was.
 
         Args:
             total: the next count.

@@ -41,7 +41,7 @@ class Utterance(msgspec.Struct, frozen=True):
 
     Attributes:
         role: ``user``, ``assistant``, ``system`` or ``developer``.
-        name: of who said it; None where the role is all that is known.
+        name: of who said it; None if the role is all that is known.
         text: what.
     """
 
@@ -56,10 +56,10 @@ class ToolCall(msgspec.Struct, frozen=True):
     Attributes:
         role: whose call it is.
         name: of the caller.
-        call: id of the call, not always unique; empty where it has none.
+        call: id of the call, not always unique; empty if it has none.
         tool: name of the tool.
         arguments: as the model gave them.
-        raw: as it wrote them, where that would be lost else.
+        raw: as it wrote them, if that would be lost else.
     """
 
     role: str
@@ -71,7 +71,7 @@ class ToolCall(msgspec.Struct, frozen=True):
 
 
 class ToolResult(msgspec.Struct, frozen=True):
-    """The outcome of a call; ``error`` where it is known to have failed."""
+    """The outcome of a call; ``error`` if it is known to have failed."""
 
     call: str
     output: JSON
@@ -109,7 +109,7 @@ class Output(msgspec.Struct, frozen=True):
 
     Attributes:
         role: whose edit it is: ``user`` or ``assistant``.
-        name: of the author; None where the role is all that is known.
+        name: of the author; None if the role is all that is known.
         content: text, or structure.
         media_type: of the content.
     """
@@ -125,7 +125,7 @@ class FileEdit(msgspec.Struct, frozen=True):
 
     Attributes:
         role: whose edit it is: ``user`` or ``assistant``.
-        name: of the author; None where the role is all that is known.
+        name: of the author; None if the role is all that is known.
         path: of the file.
         text: of the whole file; None for a file that is gone.
         diff: the unified diff that the person was shown; empty for none.
@@ -145,12 +145,12 @@ class ModelUse(msgspec.Struct, frozen=True, kw_only=True):
         model: as the source names it; None for the model of the session.
         tokens: as the provider counts them.
         role: the side that it was called for.
-        name: of the actor that it was called for; None where the role is all that is known.
+        name: of the actor that it was called for; None if the role is all that is known.
         purpose: what for.
-        latency: seconds; 0 where unknown.
-        cost: US dollars; None where unknown.
-        error: what went wrong, where the call failed.
-        id: its own, unique in the session, where the source has one.
+        latency: seconds; 0 if unknown.
+        cost: US dollars; None if unknown.
+        error: what went wrong, if the call failed.
+        id: its own, unique in the session, if the source has one.
     """
 
     model: str | None = None
@@ -181,7 +181,7 @@ class Feedback(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         thumbs: True for up, False for down, None for neither.
         comment: free text.
-        name: of the person; None where the role is all that is known.
+        name: of the person; None if the role is all that is known.
         of: number of the entry that it is about; None for the session as a whole.
     """
 

@@ -30,7 +30,7 @@ class Entry(NamedTuple):
         number: its place in the conversation, from 1, or an id of its own, the same whenever the
             source is read: the ids of its events are made of it.
         where: the place in the source.
-        time: seconds since the epoch; None where the source does not say.
+        time: seconds since the epoch; None if the source does not say.
         steps: in order.
     """
 
@@ -48,13 +48,13 @@ class Transcript(msgspec.Struct, frozen=True, kw_only=True):
         format: name of the importer.
         where: its place in the source.
         entries: entries in order, and problems where something could not be read.
-        start: when it began, seconds since the epoch; None where no entry has a time: the session
+        start: when it began, seconds since the epoch; None if no entry has a time: the session
             is then on a virtual clock that stands.
         cast: who takes part.
         task: name of the task; None for the name of the format.
         instance: of the task; None for the session's id.
         problem: which problem it was; None for the instance, if it has one.
-        request: the task text, where nobody said it as a message.
+        request: the task text, if nobody said it as a message.
         models: by ``user``, ``assistant``, or name of an actor.
         policies: likewise.
         config: settings and metadata to keep.
@@ -82,7 +82,7 @@ class Transcript(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def beginning_of(entries: Iterable[Entry]) -> float | None:
-    """When a conversation began: the first time that an entry has; None where none has any."""
+    """When a conversation began: the first time that an entry has; None if none has any."""
     return next((entry.time for entry in entries if entry.time is not None), None)
 
 

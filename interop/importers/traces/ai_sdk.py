@@ -45,7 +45,7 @@ def kind_of(attributes: Mapping[str, JSON], name: str) -> SpanKind | None:
 
 
 def input_of(attributes: Mapping[str, JSON], kind: SpanKind) -> JSON:
-    """The messages that a model was given, or the arguments of a tool; None where there are none."""
+    """The messages that a model was given, or the arguments of a tool; None if there are none."""
     if kind == "tool":
         return attributes.get("ai.toolCall.args")
     if kind != "model":
@@ -68,7 +68,7 @@ def input_of(attributes: Mapping[str, JSON], kind: SpanKind) -> JSON:
 
 
 def output_of(attributes: Mapping[str, JSON], kind: SpanKind) -> JSON:
-    """The message that a model gave, or the result of a tool; None where there is none."""
+    """The message that a model gave, or the result of a tool; None if there is none."""
     if kind == "tool":
         return attributes.get("ai.toolCall.result")
     if kind != "model":

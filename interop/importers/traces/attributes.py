@@ -64,7 +64,7 @@ def span_of(
         parent: id of the span around it.
         end: seconds since the epoch.
         error: what went wrong.
-        kind: OpenInference's, where it stands beside the attributes.
+        kind: OpenInference's, if it stands beside the attributes.
     """
     kind = kind or _text(attributes, "openinference.span.kind")
     openinference = kind is not None

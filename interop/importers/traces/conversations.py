@@ -187,7 +187,7 @@ class ConversationReader:
         inputs: what went into the whole.
 
     Attributes:
-        main: name of the main agent, the first of whom a model was called; None where no span says.
+        main: name of the main agent, the first of whom a model was called; None if no span says.
     """
 
     def __init__(self, inputs: Sequence[JSON] = ()) -> None:
@@ -383,7 +383,7 @@ class ConversationReader:
                 yield step
 
     def _executed(self, span: Span, name: str | None) -> Iterator[Step]:
-        """The outcome of a call; a call and its outcome where no model asked for it."""
+        """The outcome of a call; a call and its outcome if no model asked for it."""
         key = self._call_of(span)
         output = value_of(span.output)
         if isinstance(output, Mapping) and "tool_call_id" in output:
@@ -415,8 +415,8 @@ class ConversationReader:
         return next(alike, next(iter(same), None))
 
     def _open_call(self, call: str) -> str | None:
-        """The open call of this id; else the first of the tool of this name, where that is all that
-        a result says, or the first of all where it says nothing.
+        """The open call of this id; else the first of the tool of this name, if that is all that
+        a result says, or the first of all if it says nothing.
         """
         if not call:
             return next(iter(self._open), None)

@@ -188,7 +188,7 @@ def _tokens(one: _Observation) -> Tokens | None:
 
 
 def _cost(one: _Observation) -> float | None:
-    """US dollars; None where unknown, which Langfuse writes as 0."""
+    """US dollars; None if unknown, which Langfuse writes as 0."""
     for held in (one.cost_details, one.provided_cost_details):
         amounts = {key: amount_of(value) for key, value in (held or {}).items()}
         if (total := amounts.get("total")) is not None:

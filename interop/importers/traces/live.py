@@ -236,7 +236,7 @@ class LiveTraces:
                 del self._ready[0]
 
     async def _append(self, session: str, spans: Sequence[Span]) -> bool:
-        """Records spans of one session; False where the log cannot be written now."""
+        """Records spans of one session; False if the log cannot be written now."""
         for _ in range(_TRIES):
             recorded = False
             try:

@@ -211,7 +211,7 @@ def _held(value: Mapping[str, JSON]) -> JSON:
 
 
 def _in_text(text: str) -> list[Message]:
-    """The messages in a text that has each behind its role; none where it is one message."""
+    """The messages in a text that has each behind its role; none if it is one message."""
     places = [match.span() for match in _SPOKEN.finditer(text)]
     instructed = text.startswith(("system", "developer"))
     if not places or places[0][0] or (len(places) < 2 and not instructed):
@@ -286,7 +286,7 @@ def _message(item: Mapping[str, JSON], role: str) -> Iterator[Message]:
 
 
 def _item(item: Mapping[str, JSON]) -> Iterator[Message]:
-    """An item of Responses, which is no message; none where it is nothing of the kind."""
+    """An item of Responses, which is no message; none if it is nothing of the kind."""
     try:
         steps = tuple(steps_of(item))
     except InvalidInput:

@@ -109,7 +109,7 @@ def _span(data: bytes | msgspec.Raw, where: str, reading: Reading) -> Span:
 
 
 def _flat(attributes: Mapping[str, JSON], prefix: str = "") -> dict[str, JSON]:
-    """Attributes by dotted names, also where an export nests them; lists stay."""
+    """Attributes by dotted names, also if an export nests them; lists stay."""
     flat: dict[str, JSON] = {}
     for key, value in attributes.items():
         if isinstance(value, Mapping):

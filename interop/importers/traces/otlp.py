@@ -204,7 +204,7 @@ def otlp_span(
         where: the place in the source.
         name: of the span.
         parent: id of the span around it.
-        times: beginning and end, nanoseconds since the epoch; 0 where it has not ended.
+        times: beginning and end, nanoseconds since the epoch; 0 if it has not ended.
         failed: it ended in an error.
         message: of the error.
         flags: of the span.

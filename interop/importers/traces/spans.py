@@ -29,8 +29,8 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
         name: of the span.
         kind: what it is.
         start: seconds since the epoch.
-        end: likewise; None where it never ended.
-        conversation: id of the conversation, where the span says it.
+        end: likewise; None if it never ended.
+        conversation: id of the conversation, if the span says it.
         input: what went in: messages of a model call, arguments of a tool.
         output: what came out.
         tool: name of the tool.
@@ -39,10 +39,10 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
         model: that answered.
         tokens: that the provider counted.
         error: what went wrong; None for nothing.
-        cost: US dollars; None where unknown.
-        purpose: what a model was called for; None where it is not said.
+        cost: US dollars; None if unknown.
+        purpose: what a model was called for; None if it is not said.
         called: a model was called; else it only says what an agent said.
-        task: name of the task, where the span is a whole session.
+        task: name of the task, if the span is a whole session.
         instance: of the task, likewise.
         problem: which one it was, likewise.
         remote: the span around it belongs to another program.

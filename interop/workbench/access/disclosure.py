@@ -64,7 +64,7 @@ class Disclosure:
         self._visibility = Visibility(identity.actor) if identity.role == "participant" else None
 
     def see(self, record: Record) -> Record | None:
-        """The record as they may see it; None where they may not know of it."""
+        """The record as they may see it; None if they may not know of it."""
         if self._visibility is not None:
             return self._visibility.see(record) if record.session == self._session else None
         if self._role == "operator" or record.kind not in _PRIVATE:

@@ -21,7 +21,7 @@ _BODY: Final = 4096
 
 
 class _Entry(msgspec.Struct):
-    """What is posted: the token; none where the cookie is to be tried."""
+    """What is posted: the token; none if the cookie is to be tried."""
 
     token: str | None = None
 

@@ -187,7 +187,7 @@ def _counted(identity: Identity | None, address: str) -> str:
 
 
 def _foreign(headers: Headers, host: str, *, reading: bool) -> str | None:
-    """Why a request comes from elsewhere; None where it does not."""
+    """Why a request comes from elsewhere; None if it does not."""
     origin = headers.get("origin")
     if origin is None:
         if not reading:

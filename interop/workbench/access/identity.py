@@ -106,7 +106,7 @@ class Access:
         return self._signed("link", identity, self._end())
 
     def by_token(self, token: str) -> Identity | None:
-        """Who has a token; None where it is nobody's, or no longer."""
+        """Who has a token; None if it is nobody's, or no longer."""
         if self._is_secret(token):
             return Identity("viewer" if self.read_only else "operator")
         return self._admitted(self._verified("link", token))
@@ -122,7 +122,7 @@ class Access:
         return self._signed("cookie", identity, self._end() if link is None else link.until)
 
     def by_cookie(self, cookie: str) -> Identity | None:
-        """Whose cookie it is; None where it is nobody's, or no longer, or of another server."""
+        """Whose cookie it is; None if it is nobody's, or no longer, or of another server."""
         return self._admitted(self._verified("cookie", cookie))
 
     def _end(self) -> int:

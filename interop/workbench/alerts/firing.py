@@ -67,7 +67,7 @@ class Firing(NamedTuple):
 
 
 def sent_by(record: Record) -> tuple[FiringKey, AlertSent] | None:
-    """What a record of the stream of alerts says, and of which firing; None where nobody can read it."""
+    """What a record of the stream of alerts says, and of which firing; None if nobody can read it."""
     try:
         event = record.event
     except CodecError:
@@ -89,7 +89,7 @@ class FiringFold:
     Attributes:
         met: for each rule, whether the session meets it now.
         fired: each time that it began to meet one.
-        sent: the latest record of what was done about each firing, where something was.
+        sent: the latest record of what was done about each firing, if something was.
         position: of the last record.
     """
 

@@ -29,7 +29,7 @@ _PATIENCE: Final = 0.2  # seconds that a page waits for what takes longer
 
 
 class Fired(NamedTuple):
-    """A firing, and what was recorded last of its webhook; None where none was called."""
+    """A firing, and what was recorded last of its webhook; None if none was called."""
 
     firing: Firing
     sent: AlertSent | None

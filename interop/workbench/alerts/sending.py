@@ -2,7 +2,7 @@
 
 Before an attempt it is recorded that one is made: at the version that the session's stream of alerts is
 known to have, so that of several servers one makes it. An attempt of which nobody has recorded the
-outcome for some time was cut off, and is made again: so an alert may arrive twice where a server was
+outcome for some time was cut off, and is made again: so an alert may arrive twice if a server was
 killed while it was sent, with the same id, and is never lost.
 """
 
@@ -57,7 +57,7 @@ class AlertSender:
     Args:
         log: the log.
         rules: the rules.
-        send: called in a thread with what fired; raises OSError where it was not taken.
+        send: called in a thread with what fired; raises OSError if it was not taken.
         options: how sessions are scored.
         pauses: seconds between attempts; after the last of them comes the last attempt.
         lease: seconds after which an attempt without an outcome was cut off; longer than any pause
@@ -175,7 +175,7 @@ class AlertSender:
         return _Sent(last, version)
 
     async def _attempt(self, firing: Firing) -> str:
-        """Why the webhook did not take it; empty where it did."""
+        """Why the webhook did not take it; empty if it did."""
         try:
             await anyio.to_thread.run_sync(self._send, firing, abandon_on_cancel=True)
         except (OSError, HTTPException) as error:

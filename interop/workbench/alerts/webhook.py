@@ -19,7 +19,7 @@ _PATIENCE: Final = 10.0  # seconds that it has to answer
 
 
 def webhook(address: str) -> Callable[[Firing], None]:
-    """What calls a webhook. It raises OSError where the webhook does not take what it is sent.
+    """What calls a webhook. It raises OSError if the webhook does not take what it is sent.
 
     A firing has one ``id``, however often it is sent, so that a receiver can leave out what it has had.
 

@@ -39,7 +39,7 @@ class AgentMarks:
         return found
 
     def named(self, name: str) -> Html:
-        """The mark and the name of an agent; without a mark where more than five came before it."""
+        """The mark and the name of an agent; without a mark if more than five came before it."""
         text, colour = tag("bdi", shorten(name, _NAME)), self.colour(name)
         if not colour:
             return text
@@ -53,6 +53,6 @@ class AgentMarks:
         return self._places
 
     def colour(self, name: str) -> str:
-        """The class of an agent's colour; empty where more than five agents came before it."""
+        """The class of an agent's colour; empty if more than five agents came before it."""
         place = self._places.get(name, len(_SHAPES))
         return f"a{place + 1}" if place < len(_SHAPES) else ""

@@ -52,7 +52,7 @@ _MOST: Final = 16
 
 @final
 class KeptFolds:
-    """Keeps a fold every so many records. Where they become too many, they lie twice as far apart.
+    """Keeps a fold every so many records. When they become too many, they lie twice as far apart.
 
     They are kept in brief, since an object graph is copied slowly. Each is as long as the session was, so that an
     unlimited number of them would take room by the square of its length.
@@ -75,7 +75,7 @@ class KeptFolds:
         return len(self._folds)
 
     def offer(self, number: int, fold: TrajectoryFold) -> None:
-        """Keeps the fold of so many records, where it is time to.
+        """Keeps the fold of so many records, if it is time to.
 
         One whose options hold a function of somebody's own cannot be kept: such a session is folded
         from its start.
@@ -91,7 +91,7 @@ class KeptFolds:
             self._folds = [one for one in self._folds if one[0] % self.apart == 0]
 
     def last(self, count: int, after: int = 0) -> tuple[int, TrajectoryFold] | None:
-        """The last fold of at most so many records, and of how many; None where none is behind ``after``."""
+        """The last fold of at most so many records, and of how many; None if none is behind ``after``."""
         for number, brief in reversed(self._folds):
             if number <= count:
                 return (number, pickle.loads(brief)) if number > after else None
@@ -201,7 +201,7 @@ class Growth(msgspec.Struct, frozen=True, kw_only=True):
         work: who worked when.
         advice: the numbers of the records at which a tolerance was used up.
         failed: the numbers of the records at which something failed.
-        closed: the number of the record that closed it; 0 where none did.
+        closed: the number of the record that closed it; 0 if none did.
     """
 
     after: int
@@ -224,7 +224,7 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
         state: ``open``, or why it was closed.
         points: its rounds.
         stops: by tolerance τ, the round after which it was used up.
-        missing: why it has no utility; None where it has one.
+        missing: why it has no utility; None if it has one.
         approvals: what somebody asked leave for and nobody has answered: the number of the record,
             who asked, and what.
     """
@@ -303,9 +303,9 @@ class SessionReading:
         options: how it is scored.
 
     Attributes:
-        opened: how it was opened, as they may see it; None where that is not known.
+        opened: how it was opened, as they may see it; None if that is not known.
         count: how many records there are.
-        problem: why not all of it could be scored; empty where it could.
+        problem: why not all of it could be scored; empty if it could.
         erased: whether its contents were erased when it was read.
         advice: updates that are shown with a record, by its number.
     """
@@ -450,13 +450,13 @@ class SessionReading:
         return bisect_left(self._positions, position + 1)
 
     def round_begins(self, number: int) -> int | None:
-        """The round that begins with a record; None where none does."""
+        """The round that begins with a record; None if none does."""
         place = bisect_left(self._rounds, number)
         begins = place < len(self._rounds) and self._rounds[place] == number
         return place + 1 if begins else None
 
     def draft_before(self, version: int) -> DraftSeen | None:
-        """The version of the output before one, by trace versions; None where there is none."""
+        """The version of the output before one, by trace versions; None if there is none."""
         place = bisect_left(self._drafts, version, key=lambda draft: draft.version)
         return self._drafts[place - 1] if place else None
 

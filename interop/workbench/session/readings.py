@@ -16,7 +16,7 @@ from .reading import Growth, SessionReading
 __all__ = ("Readings",)
 
 _KEPT: Final = 16
-_MOST: Final = 400  # records in one message: where more have come, the page asks for them itself
+_MOST: Final = 400  # records in one message: if more have come, the page asks for them itself
 
 
 @final
@@ -39,7 +39,7 @@ class Readings:
             LogError: the log cannot be read.
         """
         name = f"{identity.role}/{identity.actor}/{session}"
-        summary = await self._bench.log.summary(session)  # raises where there is none
+        summary = await self._bench.log.summary(session)  # raises if there is none
         held = self._held.get(name)
         if held is None or (summary.state == FORGOTTEN and not held.erased):
             held = SessionReading(self._bench.log, session, identity, self._bench.options)

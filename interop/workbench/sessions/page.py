@@ -56,9 +56,9 @@ def list_contents(
         address: of the list.
         rows: of the sessions on this page.
         note: how many sessions there are, and the like.
-        before: the address of the page before; None where there is none.
+        before: the address of the page before; None if there is none.
         after: of the page that follows.
-        problem: why the address makes no sense; empty where it does.
+        problem: why the address makes no sense; empty if it does.
         typed: the term that makes none.
     """
     heads = [_title(index, address, column) for column in columns_of(address)]

@@ -36,7 +36,7 @@ ShownEntry: TypeAlias = dict[str, JSON]
 
 
 def shown_entry(record: Record, me: str) -> ShownEntry | None:
-    """The entry of a record that somebody may see; None where there is nothing to show.
+    """The entry of a record that somebody may see; None if there is nothing to show.
 
     Args:
         record: as they may see it.

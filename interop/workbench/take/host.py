@@ -78,7 +78,7 @@ class Host(Protocol):
         ...
 
     def trouble(self, session: str) -> str:
-        """Why a model cannot be asked in a session that runs; empty where it can."""
+        """Why a model cannot be asked in a session that runs; empty if it can."""
         ...
 
     async def seat(self, session: str, actor: str) -> TakenSeat:

@@ -1,6 +1,6 @@
 """Merges two versions of a text that were made from the same one, line by line.
 
-What only one of them changed is taken from it. Where both changed the same lines, both stand, between
+What only one of them changed is taken from it. If both changed the same lines, both stand, between
 marks, for a person to choose. Comparing takes time by the square of the lines that differ: of very many
 of them, which lines both changed is not looked for, and they stand as one place.
 """
@@ -84,7 +84,7 @@ def _common(texts: Sequence[Sequence[str]]) -> int:
 
 
 def _pairs(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
-    """Where lines of the old text stand in the new one; empty where they are too many to compare."""
+    """Where lines of the old text stand in the new one; empty if they are too many to compare."""
     if len(old) + len(new) > _LINES:
         return {}
     return {

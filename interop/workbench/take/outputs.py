@@ -28,7 +28,7 @@ class Outputs:
         self._ends: SessionStates[_End] = SessionStates(_KEPT)
 
     async def latest(self, session: str) -> Record | None:
-        """The latest version; None where there is none yet.
+        """The latest version; None if there is none yet.
 
         Raises:
             LogError: the log cannot be read.
@@ -43,7 +43,7 @@ class Outputs:
         return await self.version(session, end.snapshot)
 
     async def version(self, session: str, version: int) -> Record | None:
-        """The output at a trace version; None where there is none.
+        """The output at a trace version; None if there is none.
 
         Raises:
             LogError: the log cannot be read.
@@ -57,7 +57,7 @@ class Outputs:
 
 @final
 class _End:
-    """How far a session was read, and the trace version of its latest snapshot; 0 where it has none."""
+    """How far a session was read, and the trace version of its latest snapshot; 0 if it has none."""
 
     def __init__(self) -> None:
         self.read = 0

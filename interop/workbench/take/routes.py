@@ -183,7 +183,7 @@ class _Routes:
                     yield message("entry", entry, record.position)
 
     async def output(self, request: Request) -> Response:
-        """A version of the output, as text; the latest where none is named."""
+        """A version of the output, as text; the latest if none is named."""
         who = await self._asked(request)
         wanted = request.query_params.get("version", "")
         if wanted.isascii() and wanted.isdigit() and len(wanted) <= _DIGITS:
@@ -306,7 +306,7 @@ def _text(record: Record | None) -> str:
 
 
 def _carrying_out(did: Did) -> Callable[[Desk], Awaitable[int | None]]:
-    """What is done at the desk; gives the trace version of the event, None where there is none."""
+    """What is done at the desk; gives the trace version of the event, None if there is none."""
 
     async def carry_out(desk: Desk) -> int | None:
         if did.id in desk.view.sent:
