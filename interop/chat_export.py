@@ -1,13 +1,13 @@
 """Conversations from a log, as messages of Chat Completions or as items of Responses.
 
-Both formats know two sides. Messages of people and agents become messages; a name other than
-``user`` and ``assistant`` is kept beside the role if the format has a field for it. A request
-that nobody sent as a message comes first, as one. An agent's actions become tool calls: in Chat
+Both formats know two sides. Messages of people and agents become messages; if the format has a
+field for names, other names than ``user`` and ``assistant`` are kept there. If the request was
+never sent as a message, it becomes the first message. An agent's actions become tool calls: in Chat
 Completions the results follow right behind the message, as the format requires. An agent's
-snapshots become calls of ``submit``. What a format cannot express, such as the actions of people,
-is counted and left out. A conversation that was imported is exported as it was, but for the
-spelling of JSON. What an importer made of a call besides, the question of an approval or the text
-of a file, is left out: the call says it already.
+snapshots become calls of ``submit``. Events that a format cannot express, such as the actions of
+people, are counted and left out. An imported conversation is exported unchanged, except for the
+formatting of JSON. Events that an importer derived from a call, such as an approval's question or a
+file's text, are left out: the call contains them already.
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ class _Writer:
         return self._entries
 
     def _note(self, record: Record) -> None:
-        """What has to be known of earlier records."""
+        """Notes what later records need to know about this one."""
         match record.event:
             case SessionOpened(config=config, participants=participants):
                 self._imported = "imported" in config
@@ -233,7 +233,7 @@ class _Writer:
                 pass
 
     def _is_implied(self, record: Record, resolved: str | None) -> bool:
-        """Whether a call says already what an importer recorded besides it."""
+        """Whether a call already contains an event that an importer derived from it."""
         match record.event:
             case ApprovalAsked(action=action, arguments=arguments) if self._imported:
                 asked = any(
@@ -318,7 +318,7 @@ def _usage(calls: Sequence[Tokens]) -> JSON:
     prompt, completion, cached = total("prompt"), total("completion"), total("cached")
     created, reasoning = total("cache_creation"), total("reasoning")
     held: _Json
-    if created is not None:  # Anthropic counts what stands in a cache beside the prompt
+    if created is not None:  # Anthropic counts cached tokens separately from the prompt
         held = {
             "input_tokens": prompt,
             "output_tokens": completion,

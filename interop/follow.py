@@ -1,4 +1,4 @@
-"""The protocol of functions that follow a log for a stream: records, and updates beside them."""
+"""The protocol of functions that follow a log for a stream: records with their updates."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..engine.records import Record
 __all__ = ("Follow", "Step", "follow_records")
 
 Step: TypeAlias = tuple[Record, Sequence[msgspec.Struct]]
-"""A record, and what else is told of it, each an object of its own."""
+"""A record, and its updates, each a separate object."""
 
 
 class Follow(Protocol):

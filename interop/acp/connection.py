@@ -25,7 +25,7 @@ _TAKEN_UP: Final = frozenset({"session/load", "session/resume"})
 
 
 class Agent(msgspec.Struct, frozen=True):
-    """What an agent says of itself when a connection begins."""
+    """How an agent introduces itself when a connection begins."""
 
     name: str = ""
     version: str = ""
@@ -33,7 +33,7 @@ class Agent(msgspec.Struct, frozen=True):
 
 
 class Opening(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a session when it begins.
+    """The known facts about a session when it begins.
 
     Attributes:
         id: the agent's own.
@@ -53,7 +53,7 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sessions(Protocol):
-    """Begins sessions, or goes on with them."""
+    """Begins or continues sessions."""
 
     def begin(self, opening: Opening) -> AgentSession:
         """The session, muted if the log holds it already."""
@@ -222,7 +222,7 @@ class Connection:
             session.printed(text_at(params, "terminalId"), text_at(result, "output"))
 
     def _session(self, params: Mapping[str, JSON]) -> AgentSession:
-        """The session that a message is about; one that nobody has announced begins here."""
+        """The session that a message is about; an unannounced session begins here."""
         id = text_at(params, _SESSION)
         session = self._open.get(id)
         if session is None:

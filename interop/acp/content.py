@@ -14,7 +14,7 @@ class Prompt(NamedTuple):
     """A prompt.
 
     Attributes:
-        text: what a person typed, and the names of what is attached.
+        text: the text that a person typed, and the names of attachments.
         context: the texts that are attached, each with its address.
     """
 
@@ -53,7 +53,7 @@ def prompt_of(blocks: Sequence[JSON]) -> Prompt:
 
 
 def text_of_block(block: JSON) -> str:
-    """What a person reads of a content block: its text, else the name of what is attached."""
+    """The readable form of a content block: its text, else the name of the attachment."""
     kind = text_at(block, "type")
     if kind == "text":
         return text_at(block, "text")

@@ -42,8 +42,8 @@ class Directory:
         self._roots = [os.path.realpath(root) for root in roots if os.path.isabs(root)]
 
     def read(self, path: str) -> str | None:
-        """The text of a file; empty if there is none, None if it is not to be looked at: it
-        lies elsewhere, is no regular file, is too large, or no text.
+        """The text of a file; empty if there is none, None if it is not to be looked at: it lies
+        elsewhere, is not a regular file, is too large, or is not text.
         """
         try:
             real = os.path.realpath(path)
@@ -57,13 +57,13 @@ class Directory:
             return Path(real).read_bytes().decode()
         except FileNotFoundError:
             return ""
-        except (OSError, ValueError):  # it cannot be read, is no text, or its name is no path
+        except (OSError, ValueError):  # unreadable, not text, or an invalid path
             return None
 
 
 @final
 class FileTexts:
-    """What is known of the texts of files in one session.
+    """The known texts of files in one session.
 
     Args:
         directory: the files themselves, if they may be looked at.
@@ -75,7 +75,7 @@ class FileTexts:
         self._edited: dict[str, Change] = {}
 
     def learn(self, path: str, text: str) -> None:
-        """Notes the whole text of a file, which nobody has edited just now."""
+        """Notes the whole text of a file that was not just edited."""
         self._known[path] = text
         self._known.move_to_end(path)
         if len(self._known) > _FILES:

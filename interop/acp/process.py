@@ -1,4 +1,4 @@
-"""The proxy: starts an agent and its recorder, and stands between the agent and who started it."""
+"""The proxy: starts an agent and its recorder, and relays between the agent and its client."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .wire import AGENT, EDITOR
 __all__ = ("NOT_FOUND", "NOT_RUNNABLE", "end_like", "run_proxy")
 
 NOT_FOUND: Final = 127
-"""Exit code if there is no such agent, as shells have it."""
+"""Exit code if the agent does not exist, as in shells."""
 NOT_RUNNABLE: Final = 126
 """Exit code if the agent cannot be started."""
 
@@ -74,7 +74,7 @@ def run_proxy(
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             bufsize=0,
-            preexec_fn=_bound_to_us(),  # noqa: PLW1509  (there is no other thread)
+            preexec_fn=_bound_to_us(),  # noqa: PLW1509  (this is the only thread)
         )
     except (OSError, ValueError) as error:
         missing = isinstance(error, FileNotFoundError)
@@ -157,7 +157,7 @@ def _bound_to_us() -> Callable[[], None] | None:
 
 def _start_recorder(command: Sequence[str]) -> subprocess.Popen[bytes] | None:
     try:
-        # In a session of its own: what ends the editor and the agent still has to be recorded.
+        # Starts a separate session: the recorder must outlive the editor and the agent.
         return subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -171,7 +171,7 @@ def _start_recorder(command: Sequence[str]) -> subprocess.Popen[bytes] | None:
 
 
 def _wait_for(writer: subprocess.Popen[bytes] | None, tap: Tap) -> None:
-    """Waits a little for the recorder, which goes on by itself with what is left."""
+    """Waits a little for the recorder, which finishes the rest by itself."""
     if not tap.join(_BACKLOG):
         _say("the end of the session is not recorded: the recorder was too slow")
     if writer is None:
@@ -179,7 +179,7 @@ def _wait_for(writer: subprocess.Popen[bytes] | None, tap: Tap) -> None:
     try:
         writer.wait(_DEADLINE)
     except subprocess.TimeoutExpired:
-        writer.returncode = 0  # so that nobody complains that it was left
+        writer.returncode = 0  # avoids a warning about the abandoned process
 
 
 @contextmanager
@@ -229,7 +229,7 @@ def _start_watch(
 
 
 def _is_gone(sink: int, outward: Pump) -> bool:
-    """Whether nobody reads what the agent writes."""
+    """Whether the reader of the agent's output is gone."""
     if outward.over or not hasattr(select, "poll"):
         return outward.over
     poll = select.poll()
@@ -252,4 +252,4 @@ def _say(text: str) -> None:
     try:
         write_all(2, f"duolog acp: {text}\n".encode())
     except OSError:
-        pass  # nobody reads it
+        pass  # the reader is gone

@@ -1,4 +1,4 @@
-"""Passes bytes from one descriptor to another, in a thread of its own, as they come."""
+"""Passes bytes from one descriptor to another, in a separate thread, as they come."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ from typing import Final, final
 
 __all__ = ("Pump", "write_all")
 
-_PIECE: Final = 2**16  # bytes that are read at once: what a pipe holds on Linux
+_PIECE: Final = 2**16  # bytes that are read at once: the size of a pipe on Linux
 
 
 @final
 class Pump:
     """Passes bytes until the source ends or the sink is gone; then closes both descriptors.
 
-    The descriptors stay as they are: whoever started the program may share them, so they are not
-    made non-blocking. That is why a thread waits for them and no event loop. The thread does not
-    keep the program from ending.
+    The descriptors stay blocking, because the parent process may share them. That is why a thread
+    waits for them instead of the event loop. The thread does not keep the program from ending.
 
     Args:
         name: of the thread.
@@ -99,7 +98,7 @@ class Pump:
             while True:
                 try:
                     return os.read(self._source, _PIECE)
-                except BlockingIOError:  # somebody else made it non-blocking
+                except BlockingIOError:  # another process made it non-blocking
                     select.select([self._source], [], [])
         finally:
             self.waiting = False
@@ -115,5 +114,5 @@ def write_all(sink: int, data: bytes) -> None:
     while left:
         try:
             left = left[os.write(sink, left) :]
-        except BlockingIOError:  # somebody else made it non-blocking
+        except BlockingIOError:  # another process made it non-blocking
             select.select([], [sink], [])

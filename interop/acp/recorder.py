@@ -71,7 +71,7 @@ class LogSessions:
     """Opens sessions of an agent in a log.
 
     The agent's ids get the prefix ``acp/``. An agent may give an id out again, in a later process:
-    then the session gets a number as well. A session that the agent loads goes on where it is.
+    then the session gets a number as well. A session that the agent loads continues in place.
 
     Args:
         log: an open log.

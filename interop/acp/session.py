@@ -81,7 +81,7 @@ class AgentSession:
 
         Args:
             what: ``mode``, or the id of the setting.
-            value: what was chosen.
+            value: the chosen value.
             time: when.
         """
         if what == "mode" and isinstance(value, str):
@@ -187,7 +187,7 @@ class AgentSession:
             self._files.learn(path, text)
 
     def printed(self, terminal: str, output: str) -> None:
-        """What a terminal of the editor's shows."""
+        """The output of a terminal in the editor."""
         self._calls.printed(terminal, output)
 
     # --- the end ----------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ class AgentSession:
         Args:
             error: how the agent failed; None if it did not.
             time: when.
-            close: whether the session can never go on.
+            close: whether the session can never continue.
         """
         self._flush(time)
         if not self._voice.opened:
@@ -259,7 +259,7 @@ class AgentSession:
             self._voice.used(called, time)
 
     def _measure_kept(self, time: float) -> None:
-        """How much of the agent's edits is still there; what a person changed is their edit."""
+        """How much of the agent's edits is still there; a person's changes are their own edit."""
         edits = self._files.look(time)
         share = share_kept(edits)
         if share is not None and self._calls.snapshot is not None:

@@ -20,7 +20,7 @@ _OTHER: Final = "other"
 
 @final
 class _Call:
-    """A call as it stands."""
+    """The current state of a call."""
 
     def __init__(self) -> None:
         self.fields: dict[str, JSON] = {}
@@ -33,7 +33,7 @@ class ToolCalls:
     """Follows calls, and records each as an action, its outcome, and the files that it changed.
 
     An action is recorded when it is no longer pending, since its arguments may come in pieces until
-    then; or when the agent asks for leave to take it, or goes on with something else.
+    then; or when the agent asks for leave to take it, or moves to something else.
 
     Args:
         voice: where they are recorded.
@@ -52,7 +52,7 @@ class ToolCalls:
         self.snapshot: Receipt | None = None
 
     def update(self, update: JSON, time: float) -> None:
-        """What an update says of a call: its first, or a later one."""
+        """Records an update of a call: its first, or a later one."""
         call = self.merge(update)
         status = text_at(call.fields, "status")
         if call.over:
@@ -65,7 +65,7 @@ class ToolCalls:
             self._resolve(call, time)
 
     def merge(self, update: JSON) -> _Call:
-        """The call that an update is about, with what the update says of it."""
+        """The call that an update is about, with the update applied."""
         id = text_at(update, "toolCallId")
         call = self._calls.get(id)
         if call is None:
@@ -150,12 +150,12 @@ class ToolCalls:
 
 
 def name_of(call: Mapping[str, JSON]) -> str:
-    """What a call does: its kind, such as ``read``, ``edit`` or ``execute``."""
+    """The kind of a call, such as ``read``, ``edit`` or ``execute``."""
     return text_at(call, "kind") or _OTHER
 
 
 def arguments_of(call: Mapping[str, JSON]) -> dict[str, JSON]:
-    """What is known of a call before it runs: its title, its input, and where it looks."""
+    """The known facts about a call before it runs: title, input and locations."""
     paths = [path for one in items_at(call, "locations") if (path := text_at(one, "path"))]
     tool = text_at(mapping_at(mapping_at(call, "_meta"), "claudeCode"), "toolName")
     said: dict[str, JSON] = {

@@ -51,7 +51,7 @@ class Voice:
         self._human.says(self._text(text), at=at)
 
     def attached(self, text: str, at: float) -> None:
-        """What the editor put beside a prompt for the agent to read."""
+        """Records the context that the editor attached to a prompt for the agent."""
         environment = self.session.actor(ENVIRONMENT, role="environment")
         environment.says(self._text(text), to=(_AGENT,), at=at)
 
@@ -102,7 +102,7 @@ class Voice:
         self._agent.yields(reason, at=at)
 
     def used(self, model: ModelCalled, at: float) -> None:
-        """What a turn used."""
+        """Records the model usage of a turn."""
         self._agent.adds(model, at=at)
 
     def failed(self, error: str, kind: str, at: float) -> None:
@@ -114,7 +114,7 @@ class Voice:
         self._human.feedback(edits_kept=share, of=of, at=at)
 
     def keep(self, kind: str, entry: JSON, at: float, *, by_human: bool = False) -> None:
-        """Something that is no event of Duolog's, kept as it came."""
+        """Keeps an entry as received if no Duolog event fits it."""
         body = msgspec.json.encode({"kind": kind, "entry": self._json(entry)})
         actor = self._human if by_human else self._agent
         actor.adds(Unknown(kind, 1, body), at=at)

@@ -1,4 +1,4 @@
-"""What the proxy sends to its recorder: copies of what passed, each with its side and its time."""
+"""Messages from the proxy to its recorder: copies of the traffic, with side and time."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ PieceKind: TypeAlias = Literal["message", "reasoning", "call"]
 _STEMS: Final[dict[str, tuple[PieceKind, str]]] = {
     "TEXT_MESSAGE": ("message", "messageId"),
     "REASONING_MESSAGE": ("reasoning", "messageId"),
-    "THINKING_TEXT_MESSAGE": ("reasoning", "messageId"),  # of old; it has no id
+    "THINKING_TEXT_MESSAGE": ("reasoning", "messageId"),  # an older type, without an id
     "TOOL_CALL": ("call", "toolCallId"),
 }
 _PARTS: Final = frozenset({"START", "CONTENT", "ARGS", "END", "CHUNK"})
@@ -74,7 +74,7 @@ class WholeCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WholeEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """An event that is no piece, or one that cannot be assembled: ``problem`` says why."""
+    """A complete event, or one that cannot be assembled: ``problem`` says why."""
 
     event: AguiEvent
     problem: str | None = None
@@ -148,7 +148,7 @@ class Assembler:
         yield WholeEvent(event=event)
 
     def finish(self) -> Iterator[Whole]:
-        """What is incomplete when the stream, or a run in it, is over."""
+        """Yields the incomplete pieces when the stream, or a run in it, is over."""
         for one in list(self._open.values()):
             yield self._end(one, None if one.chunked else "it never ended")
 
@@ -229,7 +229,7 @@ class Assembler:
         return one.whole()
 
     def _end_chunks(self, lane: str, but: _Partial | None = None) -> Iterator[Whole]:
-        """What came in chunks, which have no end of their own, ends with what follows."""
+        """Ends a chunked message when another event follows, since chunks carry no end."""
         for one in tuple(self._chunks.get(lane, ())):
             if one is not but:
                 yield self._end(one, None)

@@ -34,7 +34,7 @@ class AguiDecoder:
 
     Args:
         known: what the log holds of the thread.
-        agents: who gets instructions.
+        agents: the recipients of instructions.
     """
 
     def __init__(self, known: ThreadIndex, agents: Sequence[str]) -> None:
@@ -42,7 +42,7 @@ class AguiDecoder:
         self._messages_of = MessageDecoder(self._entries, agents)
 
     def decode_unreadable(self, found: Unreadable) -> Iterator[AguiEntry]:
-        """What is no JSON object: its text is recorded."""
+        """Records the text of input that is not a JSON object."""
         event: AguiEvent = {"type": "unreadable", "why": found.why, "text": found.what}
         yield from self._entries.keep(event, f"something cannot be read: {found.why}")
 
@@ -60,7 +60,7 @@ class AguiDecoder:
         yield from self._started(started)
 
     def decode(self, whole: Whole) -> Iterator[AguiEntry]:
-        """An assembled message or call, or an event that is no piece."""
+        """Decodes an assembled message or call, or a complete event."""
         if isinstance(whole, WholeMessage):
             yield from self._messages_of.spoken(whole)
         elif isinstance(whole, WholeCall):
@@ -103,7 +103,7 @@ class AguiDecoder:
         request = given if isinstance(given, dict) else {}
         begun: AguiEvent = {key: value for key, value in event.items() if value is not None}
         if request:
-            # What it holds of the thread is recorded, and not its whole history with each run.
+            # Records the new part of the thread, instead of its whole history with each run.
             left = ("messages", "state")
             begun["input"] = {k: v for k, v in request.items() if k not in left and v is not None}
         if not isinstance(run, str) or not run:
@@ -246,7 +246,7 @@ class AguiDecoder:
     def _change(
         self, change: Change, ident: str, role: Role, at: float | None
     ) -> Iterator[AguiEntry]:
-        """What is new in a state: the output as a snapshot, the rest as it is."""
+        """Records the changes in a state: the output as a snapshot, the rest unchanged."""
         state = self._entries.known.state
         part, rest, edited, moved = change
         self._entries.known.marks[ident] = ""
@@ -265,7 +265,7 @@ class AguiDecoder:
     # --- the rest ---------------------------------------------------------------------------------
 
     def _messages(self, event: AguiEvent) -> Iterator[AguiEntry]:
-        """All messages of the thread: those that the log lacks, and which of its own are gone."""
+        """Records the messages that the log lacks, and notes which recorded ones are gone."""
         listed = event.get("messages")
         yield from self._messages_of.messages([] if listed is None else listed)
         if not isinstance(listed, list) or not self._entries.new:
@@ -292,7 +292,7 @@ def _by_human(event: AguiEvent) -> bool:
 
 
 def _answer(entry: Mapping[str, JSON]) -> tuple[bool, str]:
-    """Whether an answer approves, and what it says besides."""
+    """Whether an answer approves, and its further text."""
     payload = entry.get("payload")
     approved = entry.get("status") == "resolved" and payload is not False
     if isinstance(payload, Mapping):

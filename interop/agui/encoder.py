@@ -62,7 +62,7 @@ class AguiEncoder:
         self._state = SharedState()
         self._contents = Contents()
         self._transcript = Transcript()
-        self._first: dict[str, str] = {}  # by role, who needs no name
+        self._first: dict[str, str] = {}  # by role, the actor without a name
         self._fields: dict[str, AguiEvent] = {}
         self._subagents: dict[str, str] = {}
         self._calls: dict[int, str] = {}
@@ -87,7 +87,7 @@ class AguiEncoder:
             customs.append({"type": "CUSTOM", "name": name, "value": value, "timestamp": stamp})
         if not customs or self._run is not None:
             return customs
-        # After its run, or the session, is over: in a small run of its own.
+        # After its run, or the session, is over: in a small separate run.
         return self._aside(f"{self._session}/{after.position}", customs)
 
     def encode_state(self) -> list[AguiEvent]:
@@ -324,7 +324,7 @@ class AguiEncoder:
         yield begun
 
     def _request(self, held: AguiEvent) -> AguiEvent:
-        """What a run was started from; its messages are encoded one by one. Version 0.1 of the
+        """The input that started a run; its messages are encoded one by one. Version 0.1 of the
         protocol asks for all of these fields.
         """
         known: AguiEvent = {"threadId": self._thread, "runId": self._run, "messages": []}
@@ -355,7 +355,7 @@ class AguiEncoder:
             yield from self._passed(held)
 
     def _passed(self, held: AguiEvent) -> Iterator[AguiEvent]:
-        """Something that no front end could make sense of: passed through, for who wants it."""
+        """An event that front ends do not understand, passed through for apps that want it."""
         yield {"type": "RAW", "event": held, "source": "agui"}
 
     # --- who --------------------------------------------------------------------------------------
@@ -364,7 +364,7 @@ class AguiEncoder:
         return _ROLES.get(record.role) or _known_role(record.actor)
 
     def _name(self, record: Record) -> str | None:
-        """Who said it, if the role does not say so already."""
+        """The speaker's name, if the role does not say so already."""
         if record.role == "environment":
             return None if _known_role(record.actor) == record.actor else record.actor
         first = self._first.setdefault(record.role, record.actor)
@@ -385,7 +385,7 @@ def _known_role(role: str) -> str:
 
 
 def _content(event: ActionResolved, *, listed: bool) -> JSON:
-    """What a tool returned, as text; or as parts, if it came so."""
+    """The result of a tool, as text; or as parts, if it came so."""
     found = event.observation
     if isinstance(found, str) or (listed and is_parts(found)):
         return found

@@ -38,10 +38,10 @@ class AguiEntry(NamedTuple):
 
 
 class Deduplicator:
-    """Makes entries of what the log does not hold, and adds them to the index.
+    """Makes entries for items missing from the log, and adds them to the index.
 
     Attributes:
-        known: what the log holds, and what is about to be recorded.
+        known: the items in the log or about to be recorded.
         run: id of the run that is open.
         new: whether the log did not hold this run.
     """
@@ -103,7 +103,7 @@ class Deduplicator:
         ]
 
     def keep_as(self, ident: str, event: AguiEvent, problem: str) -> list[AguiEntry]:
-        """An entry, as received, of an event with an id of its own, or from a list that each run repeats."""
+        """An entry, as received, of an event with its own id or from a list that runs repeat."""
         held = wrap_event(without_timestamp(event))
         fresh = self.fresh(ident, event_digest(held))
         if fresh is None:
@@ -111,7 +111,7 @@ class Deduplicator:
         return [add_entry(held, fresh, at=parse_timestamp(event.get("timestamp")), problem=problem)]
 
     def keep_fields(self, ident: str, fields: AguiEvent) -> list[AguiEntry]:
-        """An entry of the fields that the log's own events have no place for, if there are any."""
+        """An entry of the fields that do not fit the log's own events, if there are any."""
         said = {key: value for key, value in fields.items() if value is not None}
         named = f"{ident}/fields"
         if not said or named in self.known.marks:

@@ -2,9 +2,9 @@
 or bare, or a list of them.
 
 Texts and arguments of calls come in pieces and are put together. Each run's input repeats the
-conversation: what a person said is what stands behind the last reply in it; results of the front
-end's tools stand there too. Of a snapshot of all messages, those count that came in no other way. The
-shared state is the shared output.
+conversation: a person's messages follow the last reply in it, as do results of the front end's
+tools. A snapshot of all messages adds only those that came in no other way. The shared state is the
+shared output.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class AguiImporter:
             check_held(piece.number, source)
             data = bytes(piece.data)
             if data.startswith((b":", b"event:", b"id:", b"retry:")):
-                continue  # what server-sent events have besides
+                continue  # other fields of server-sent events
             for event in parse_events(data.removeprefix(_DATA)):
                 if isinstance(event, Unreadable):
                     yield Remark("problem", event.why, piece.where)
@@ -103,14 +103,14 @@ class AguiImporter:
                         thread = _Thread(str(event.get("threadId") or source.stem), str(source))
                         threads.append(thread)
                     threads.remove(thread)
-                    threads.append(thread)  # the last is the one that goes on
+                    threads.append(thread)  # the last one continues
                 yield from threads[-1].take(event, piece)
         for thread in sorted(threads, key=lambda one: one.first):
             yield from read_transcript(thread.transcript(reading), reading)
 
 
 def _thread_of(event: AguiEvent, threads: Sequence[_Thread]) -> _Thread | None:
-    """The conversation that a run goes on with: by its thread, else by what it repeats."""
+    """The conversation that a run continues: by its thread, else by the messages it repeats."""
     for thread in threads:
         if thread.session == event.get("threadId"):
             return thread
@@ -193,7 +193,7 @@ class _Thread:
             self._entries.append(Entry(piece.number, piece.where, time, tuple(steps)))
 
     def transcript(self, reading: Reading) -> Transcript:
-        """All of it; of a stream that goes on, what has come to its end."""
+        """The whole transcript; for a growing stream, only the finished messages."""
         pieces = () if reading.growing else self._assembler.finish()
         rest = tuple(step for whole in pieces for step in self._steps(whole))
         entries = [*self._entries, Entry("rest", self.where, None, rest)]
@@ -210,7 +210,7 @@ class _Thread:
         )
 
     def _heard(self, event: AguiEvent) -> Iterator[Step]:
-        """What is new in a run's input."""
+        """Yields the new messages in a run's input."""
         given = _given(event)
         self._known.update(_ids(_listed(event)))
         last = max((n for n, one in enumerate(given) if one.role == AGENT), default=-1)
@@ -225,7 +225,7 @@ class _Thread:
         self.said = [one.text for one in given if one.role == HUMAN]
 
     def _unheard(self, event: AguiEvent) -> Iterator[Step]:
-        """What a snapshot of all messages has that came in no other way."""
+        """Yields messages that came only in a snapshot of all messages."""
         for item in _listed(event):
             (own, *calls) = _ids([item])
             for message in messages_of([_plain(item)], HUMAN):

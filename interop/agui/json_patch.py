@@ -48,7 +48,7 @@ def parse_pointer(pointer: JSON) -> list[str]:
     """The reference tokens of a pointer; none for the pointer to the whole document.
 
     Raises:
-        InvalidInput: it is no pointer.
+        InvalidInput: it is not a pointer.
     """
     if not isinstance(pointer, str):
         raise InvalidInput(f"{pointer!r} is no JSON Pointer: it is no text")
@@ -87,8 +87,8 @@ def set_at(document: JSON, tokens: Sequence[str], value: JSON) -> JSON:
 class _Work:
     """A document while operations are applied to it.
 
-    What an operation changes is copied before, the way from the root down to it and no more, so
-    that an operation costs no more than the lists and objects on its way.
+    Each operation first copies the path from the root to its target, and nothing else. So an
+    operation costs no more than the lists and objects on that path.
 
     Attributes:
         document: as it is now.

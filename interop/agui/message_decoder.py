@@ -36,11 +36,11 @@ _HELD: Final = frozenset(
 
 @final
 class MessageDecoder:
-    """Decodes what people and agents say and do.
+    """Decodes the messages and actions of people and agents.
 
     Args:
-        entries: makes entries of what the log does not hold.
-        agents: who gets instructions.
+        entries: makes entries for items missing from the log.
+        agents: the recipients of instructions.
     """
 
     def __init__(self, entries: Deduplicator, agents: Sequence[str]) -> None:
@@ -122,7 +122,7 @@ class MessageDecoder:
                 yield from self._keep(item, "a message is no object")
 
     def _keep(self, item: JSON, problem: str) -> Iterator[AguiEntry]:
-        """Keeps what is no message, once however often it is in the list."""
+        """Keeps an item that is not a message, once however often it is in the list."""
         event: AguiEvent = {"type": "message", "message": item}
         ident = message_id(f"~{codec.digest(item)[:24]}")
         yield from self._entries.keep_as(ident, event, problem)
@@ -168,14 +168,14 @@ class MessageDecoder:
                 yield from self._call(step.call, step.tool, written, name, rest, None, None)
 
     def _calls(self, item: AguiEvent) -> Iterator[AguiEvent]:
-        """What the calls of a message say besides."""
+        """The additional fields of a message's calls."""
         listed = item.get("toolCalls")
         for call in listed if isinstance(listed, list) else ():
             held = ("id", "type", "function")
             yield {k: v for k, v in call.items() if k not in held} if isinstance(call, dict) else {}
 
     def activity(self, event: AguiEvent) -> Iterator[AguiEntry]:
-        """What an agent shows of its work; wrap_event as it came."""
+        """An agent's report of its activity, kept as received."""
         ident = event.get("messageId")
         held = wrap_event(event)
         if not isinstance(ident, str) or not ident:
@@ -186,7 +186,7 @@ class MessageDecoder:
             yield add_entry(held, fresh, at=parse_timestamp(event.get("timestamp")))
 
     def _id(self, item: AguiEvent) -> str:
-        """A message's id; one without is known by what it says, and how often that was said."""
+        """A message's id; without an id, its text and the number of repetitions identify it."""
         given = item.get("id")
         if isinstance(given, str) and given:
             return given

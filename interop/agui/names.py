@@ -1,4 +1,4 @@
-"""Names on both sides: AG-UI's types of events, and what they are called in a log."""
+"""Names on both sides: AG-UI's event types and their names in a log."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ AguiEvent: TypeAlias = dict[str, JSON]
 """An event as JSON has it, its fields in camel case."""
 
 KEPT: Final = "agui."
-"""What begins the kind of an event that a log keeps as it came, since no event of its own says it:
-``agui.CUSTOM``, say."""
+"""Prefix for kinds of events that a log keeps as received, e.g. ``agui.CUSTOM``."""
 
 ALONE: Final[Mapping[str, Mapping[str, type]]] = {
     "STEP_STARTED": {"stepName": str},

@@ -28,7 +28,7 @@ AguiInput: TypeAlias = Mapping[str, object] | PydanticModel | str | bytes
 
 
 class Unreadable(msgspec.Struct, frozen=True):
-    """Input that is no JSON object: why, and the input."""
+    """Input that is not a JSON object: why, and the input."""
 
     why: str
     what: str
@@ -54,7 +54,7 @@ def parse_events(given: AguiInput) -> Iterator[AguiEvent | Unreadable]:
         yield _object(given)
     elif isinstance(given, PydanticModel):
         dumped = given.model_dump(mode="json", by_alias=True)
-        # Models of version 0.1 write fields that nobody has set.
+        # Models of version 0.1 write unset fields.
         yield _object({k: v for k, v in dumped.items() if v is not None or k in _NULLS})
     else:
         yield _object(given)

@@ -38,11 +38,12 @@ P = ParamSpec("P")
 class AguiRecorder:
     """Records one thread.
 
-    What people and agents say are messages; tool calls are actions with their results; the shared
-    state, or the part of it that is named, is the shared output; reasoning is the agent's own note;
-    what a run waits for is an approval asked for. Everything else is kept as it came, in an event
-    of the kind ``agui.`` and its type, which scoring passes over. Nothing is recorded twice: a
-    stream that is repeated, or a history that is sent along with each request, adds what is new.
+    Messages of people and agents are recorded as messages; tool calls are actions with their
+    results; the shared state, or the part of it that is named, is the shared output; reasoning is
+    the agent's own note; an interrupt is recorded as a request for approval. Everything else is
+    kept as it came, in an event of the kind ``agui.`` and its type, which scoring passes over.
+    Nothing is recorded twice: a stream that is repeated, or a history that is sent along with each
+    request, adds what is new.
 
     Nothing that comes is lost and nothing that comes is an error: what cannot be read, or does not
     fit, is kept, with a remark on it in ``remarks`` and in the program's log.
@@ -58,14 +59,14 @@ class AguiRecorder:
         problems: how much there was.
 
     Raises:
-        InvalidInput: ``output`` is no pointer.
+        InvalidInput: ``output`` is not a pointer.
     """
 
     def __init__(self, log: EventLog, session: Recording[Awaited], *, output: str = "") -> None:
         self._log = log
         self._session = session
         self._output = output
-        parse_pointer(output)  # raises if it is no pointer
+        parse_pointer(output)  # raises if it is not a pointer
         self._decoder: AguiDecoder | None = None
         self._pieces = Assembler()
         self._one_by_one = anyio.Lock(fast_acquire=True)
@@ -74,7 +75,7 @@ class AguiRecorder:
         self.problems = 0
 
     async def take_input(self, given: AguiInput) -> None:
-        """Takes a request to run the agent: what the human said and changed, and the answers.
+        """Takes a request to run the agent: the human's messages, changes and answers.
 
         Args:
             given: a ``RunAgentInput``, as an object, a model, or JSON.
@@ -140,7 +141,7 @@ class AguiRecorder:
     ) -> AsyncGenerator[G, None]:
         """Passes a stream on as it is, and records it on the way.
 
-        What keeps it from recording is logged and counted, and does not reach the stream.
+        Recording errors are logged and counted, and never reach the stream.
 
         Args:
             events: the app's stream.
@@ -192,7 +193,7 @@ class AguiRecorder:
                 entry.done(receipt)
 
     def _actor(self, entry: AguiEntry) -> RecordedActor[Awaited]:
-        """Who it was: by name, else the first of that role."""
+        """The actor: by name, else the first of that role."""
         session = self._session
         if entry.role == "environment":
             return session.actor(entry.name or ENVIRONMENT, role="environment")
@@ -207,7 +208,7 @@ class AguiRecorder:
     def _named(self, name: str, role: Role) -> RecordedActor[Awaited]:
         try:
             return self._session.actor(name, role=role)
-        except DuologError:  # somebody else has that name, or nobody may
+        except DuologError:  # another actor has that name, or the log refuses new actors
             return self._session.actor(f"{name} ({role})", role=role)
 
     def _remark(self, what: str) -> None:

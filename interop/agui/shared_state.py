@@ -29,13 +29,13 @@ class Change(NamedTuple):
 class SharedState:
     """The state that an app and its front end share.
 
-    A log holds the shared output as snapshots, and what else there is of the state beside it.
+    A log holds the shared output as snapshots, and the rest of the state separately.
 
     Args:
         output: where the shared output is in it, as a JSON Pointer; empty for all of it.
 
     Raises:
-        InvalidInput: ``output`` is no pointer.
+        InvalidInput: ``output`` is not a pointer.
     """
 
     def __init__(self, output: str = "") -> None:

@@ -1,4 +1,4 @@
-"""A session as a stream of AG-UI's events: of what a log holds, or of one that goes on."""
+"""A session as a stream of AG-UI's events: recorded or live."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ async def stream_agui(
         log: an open log.
         session: session id.
         after: only what came after this position of the log, preceded by the state at that position.
-        live: go on with new records until the log is closed or the caller leaves; else end with
-            what the log holds now.
-        follow: how the log is followed; with ``scoring.live.follow_updates``, the stream also says
-            what scoring makes of it, in CUSTOM events (``duolog.utility``, ``duolog.stop``, ...).
+        live: continue with new records until the log is closed or the caller leaves; else end with
+            the last record now in the log.
+        follow: how the log is followed; with ``scoring.live.follow_updates``, the stream also
+            contains the scores, in CUSTOM events (``duolog.utility``, ``duolog.stop``, ...).
 
     Raises:
         SessionNotFound: it is not live, and the log has no such session.

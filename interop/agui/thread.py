@@ -53,7 +53,7 @@ class Transcript:
         self._messages[ident] = without_nulls(message) | fields
 
     def call(self, ident: str, tool: str, arguments: str, fields: AguiEvent) -> None:
-        """A tool call, in the message that it belongs to, else in one of its own."""
+        """A tool call, in the message that it belongs to, else in a separate one."""
         parent = fields.get("parentMessageId")
         holder = parent if isinstance(parent, str) else f"{ident}/message"
         if (
@@ -67,6 +67,6 @@ class Transcript:
         calls.append({"id": ident, "type": "function", "function": function})
 
     def result(self, ident: str, call: str, content: JSON, error: str | None) -> None:
-        """What a tool returned."""
+        """The result of a tool."""
         message: AguiEvent = {"id": ident, "role": "tool", "toolCallId": call, "content": content}
         self._messages[ident] = message if error is None else {**message, "error": error}

@@ -1,4 +1,4 @@
-"""An index of what a log holds of a thread, so that nothing of it is recorded twice."""
+"""An index of the recorded part of a thread, so that nothing is recorded twice."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class ThreadIndex:
         subagents: by id of an invocation, the name of the subagent.
         runs: by id of a run's beginning, a digest of what it says.
         gone: ids of messages that a snapshot of all messages left out.
-        counts: occurrences, in the open run, of each event that has no id of its own.
+        counts: occurrences, in the open run, of each event without an id.
 
     Args:
         output: which part of the state the shared output is.
@@ -148,7 +148,7 @@ class ThreadIndex:
 
 
 async def load_thread_index(log: EventLog, session: str, output: str) -> ThreadIndex:
-    """The index of what a log holds of a session now.
+    """The index of a session as it is now in a log.
 
     Raises:
         CodecError: a body that is needed is damaged.

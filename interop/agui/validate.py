@@ -1,8 +1,7 @@
 """The shapes that version 1.0 of the protocol gives to fields that an event need not have.
 
-What a log keeps may come from an app that has them otherwise. A front end that checks its events
-would refuse such a one, and the stream with it; so what does not fit is left out of the stream. It
-stays in the log.
+An app may have recorded other shapes. A front end that validates events would reject such an event
+and the whole stream. So fields that do not fit are left out of the stream. They stay in the log.
 """
 
 from __future__ import annotations

@@ -57,10 +57,11 @@ def make_app(
     """The app of a log that is open.
 
     Args:
-        log: what is read and written.
-        token: what clients have to bring; None lets in all who address this machine as their own.
+        log: the log to read and write.
+        token: required from clients; None admits every client that addresses this machine by a
+            local name.
         limits: what one client may take.
-        updates: follows the log with what scoring makes of it, for ``/v1/stream?updates=1``.
+        updates: follows the log with its scores, for ``/v1/stream?updates=1``.
         stopping: set when the server stops, so that event streams end.
         traces: records spans that are exported to it; without it, none are taken.
     """
@@ -97,7 +98,7 @@ async def _on_http_error(request: Request, error: Exception) -> Response:
 
 @final
 class _Api:
-    """The endpoints, and what they share."""
+    """The endpoints, with their shared state."""
 
     def __init__(
         self,
@@ -201,7 +202,7 @@ class _Api:
         return {"records": page, "next": None}
 
     def _page(self, request: Request) -> int:
-        """How much a page is to hold; more than the limit stands for the limit."""
+        """The page size; values above the limit are cut to the limit."""
         most = self._limits.page
         asked = _whole(request, "limit", most, most=most)
         if not asked:
@@ -269,7 +270,7 @@ def _check_media(request: Request) -> None:
 
 
 def _whole(request: Request, name: str, default: int, most: int = 2**53) -> int:
-    """A whole number in the query; those above ``most`` stand for it."""
+    """A whole number in the query; those above ``most`` are cut to it."""
     text = request.query_params.get(name)
     return default if text is None else min(_number(text, name), most)
 
@@ -281,7 +282,7 @@ def _number(text: str, name: str) -> int:
 
 
 def _after(request: Request, now: int) -> int:
-    """Where a stream begins: behind what the client says it has, else what it asks for."""
+    """The start of a stream: after the client's last event, else after the requested position."""
     if last := request.headers.get("last-event-id"):
         return _number(last, "Last-Event-ID")
     text = request.query_params.get("after", "0")

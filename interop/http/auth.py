@@ -17,11 +17,11 @@ from .responses import problem
 __all__ = ("OPEN", "RequestGuard", "is_loopback")
 
 OPEN: Final = frozenset({"/healthz", "/openapi.json"})
-"""Paths that need no token."""
+"""Paths that work without a token."""
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host's name or address is this machine's own, and nobody else's."""
+    """Whether a host's name or address always means this machine."""
     if host.lower() == "localhost":
         return True
     try:
@@ -34,12 +34,12 @@ def is_loopback(host: str) -> bool:
 class RequestGuard:
     """Lets requests through to an app, or refuses them.
 
-    Without a token, only requests that are addressed to this machine by a name of its own come in:
-    a web page elsewhere may have its host name lead here, and would pass for a local client.
+    Without a token, only requests that are addressed to this machine by a local name come in.
+    Otherwise a web page elsewhere could point its host name here and pass for a local client.
 
     Args:
         app: handles the requests that are let through.
-        token: what clients have to bring; None for nothing.
+        token: required from clients; None if there is none.
     """
 
     def __init__(self, app: ASGIApp, token: str | None) -> None:

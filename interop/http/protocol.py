@@ -28,7 +28,7 @@ class HttpProtocol(HttpToolsProtocol):
         return cycle is not None and not cycle.response_complete
 
     def data_received(self, data: bytes) -> None:
-        """Takes what came; refuses it if it is no HTTP, or a head is too large."""
+        """Takes what came; refuses it if it is not HTTP, or a head is too large."""
         self._moved = False
         try:
             super().data_received(data)
@@ -40,7 +40,7 @@ class HttpProtocol(HttpToolsProtocol):
             return
         self._waiting += len(data)
         if self._waiting > _HEAD:
-            if self.answering:  # what comes is not read before that: nothing can be said in between
+            if self.answering:  # input is not read before that: no response can be sent in between
                 self.transport.abort()
             else:
                 self.send_400_response("The head of the request is too large.")

@@ -1,6 +1,6 @@
-"""What a client posts: a batch of events as JSON, checked and turned into drafts.
+"""Batches of events that clients post as JSON, checked and turned into drafts.
 
-The types say what shape it has; ``rules`` says which values make sense. A batch that is refused is
+The types define the shape; ``rules`` defines which values are valid. A batch that is refused is
 answered with the event and the field at fault.
 """
 
@@ -57,7 +57,7 @@ class Posted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     Attributes:
         kind: name of the event's type, e.g. ``MessageSent``.
-        actor: who did it; for a measurement, the scorer's name.
+        actor: name of the actor; for a measurement, of the scorer.
         role: the actor's role.
         body: the event itself, see the schema of its kind.
         id: unique in the session; makes the post idempotent.
@@ -133,7 +133,7 @@ _AT = re.compile(r"(.*) - at `\$(?:\.events\[(\d+)\])?\.?(.*)`", re.DOTALL)
 def read_batch(data: bytes, now: float, most: int) -> Drafts | InvalidBatch | TooManyEvents:
     """The drafts in the body of a request, or why there are none.
 
-    What it takes grows with the size of the body, and no faster.
+    Time and memory grow at most linearly with the size of the body.
 
     Args:
         data: JSON in UTF-8.
@@ -171,7 +171,7 @@ def read_batch(data: bytes, now: float, most: int) -> Drafts | InvalidBatch | To
 
 
 def _check(batch: Batch) -> InvalidBatch | None:
-    """What is wrong with the batch as a whole."""
+    """The problem of the batch as a whole, if any."""
     if why := name_complaint(batch.stream):
         return InvalidBatch(f"the stream's name {why}", field="stream")
     ids = [posted.id for posted in batch.events]
@@ -191,7 +191,7 @@ def _check(batch: Batch) -> InvalidBatch | None:
 
 
 def _place(index: int, posted: Posted, batch: Batch) -> InvalidBatch | None:
-    """What is wrong with an event where it stands."""
+    """The problem of an event at its place in the batch, if any."""
     for field in ("actor", "id", "cause"):
         name = getattr(posted, field)
         if name is not None and (why := name_complaint(name)):
@@ -268,12 +268,12 @@ def _rating(index: int, plain: dict[str, JSON]) -> ProgressRated | InvalidBatch:
 
 
 def _cut(name: str) -> str:
-    """A name for a message: nobody reads on, and looking for one like it takes its time."""
+    """A name, cut for a message: long names are hard to read, and slow to find similar ones for."""
     return name if len(name) <= _SHOWN else f"{name[:_SHOWN]}..."
 
 
 def _invalid_batch(error: Exception, index: int | None) -> InvalidBatch:
-    """What a decoder complains about, and where."""
+    """A decoder's error, with its place in the batch."""
     if isinstance(error, RecursionError):
         return InvalidBatch("it nests too deep", index, "" if index is None else "body")
     found = _AT.fullmatch(str(error))

@@ -124,7 +124,7 @@ class HttpProblem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
     Attributes:
         error: a name for programs, e.g. ``version-conflict``.
-        message: what was wrong, and what to do.
+        message: the problem, and how to fix it.
         event: index of the event at fault in its batch, from 0.
         field: path of the field at fault, e.g. ``body.text``.
         id: the event's id that is taken.
@@ -168,7 +168,7 @@ def as_json(value: object, status: int = 200, headers: Headers | None = None) ->
 def problem(
     status: int, message: str, headers: Headers | None = None, error: str | None = None
 ) -> Response:
-    """A refusal, named as HTTP names its status unless it has a name of its own."""
+    """A refusal, named after its HTTP status unless a name is given."""
     name = error or HTTPStatus(status).phrase.lower().replace(" ", "-")
     return as_json(HttpProblem(error=name, message=message), status, headers)
 

@@ -96,7 +96,7 @@ class HttpServer:
 
     def _connect(self, **arguments: object) -> asyncio.Protocol:
         """A protocol for a new connection."""
-        if self._stopping.is_set():  # nobody would end a connection that uvicorn does not know yet
+        if self._stopping.is_set():  # uvicorn does not know the connection yet
             return _Refused(_STOPPING, self._lingering)
         if len(self._connections) >= self._limits.connections:
             self.refused += 1

@@ -67,13 +67,13 @@ async def agui_events(
 
 @final
 class EventStream:
-    """A response that goes on until its client leaves or the server stops.
+    """A response that continues until its client leaves or the server stops.
 
     A slow client holds up its own stream only: an event is taken from ``events`` when the one before
     it was sent.
 
     Args:
-        events: what to send; entered when the response begins.
+        events: the events to send; entered when the response begins.
         stopping: set when the server stops.
         heartbeat: seconds between messages that keep the connection alive.
         others: the streams that are open; this one is among them while it is.
@@ -127,7 +127,7 @@ class EventStream:
 async def _send_all(
     events: AsyncIterator[ServerSentEvent], sending: MemoryObjectSendStream[ServerSentEvent]
 ) -> None:
-    """Sends all events, and ends the stream; what goes wrong with the log is an event too."""
+    """Sends all events, and ends the stream; errors of the log are sent as events too."""
     async with sending:
         await sending.send(ServerSentEvent(retry=_RETRY, sep=_SEPARATOR))
         try:

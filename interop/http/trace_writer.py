@@ -46,13 +46,13 @@ class TraceWriter:
 
         Args:
             session: session id; opened if it is not there and no version is expected.
-            drafts: what was posted.
+            drafts: the posted events.
             expected: version that the trace must have.
 
         Raises:
             StaleBase: a snapshot was made from an outdated one; it is recorded as an action that
-                failed, and what came after it in the batch is dropped.
-            InvalidInput: an event refers to what is not there.
+                failed, and the rest of the batch is dropped.
+            InvalidInput: an event refers to a missing event.
             VersionConflict, DuplicateConflict, SessionClosedError, LogError: as ``append`` of logs.
         """
         held = self._sessions.get(session)

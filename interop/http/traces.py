@@ -193,7 +193,7 @@ def _answer(media: str, rejected: Rejected) -> Response:
 
 
 def _refusal(media: str, answer: Response, error: Exception) -> Response:
-    """A refusal, as a message ``Status`` if the request was no JSON."""
+    """A refusal, as a message ``Status`` if the request was not JSON."""
     if media != _PROTOBUF:
         return answer
     said = error.detail if isinstance(error, HTTPException) else str(error)

@@ -33,10 +33,10 @@ __all__ = (
 MEASUREMENTS: Final = frozenset(
     "UtilityScored ProgressRated ScorerFailed SimulatorFlagged ModelCalled StopAdvised".split()
 )
-"""Kinds that may stand in a scorer's stream."""
+"""Kinds that are valid in a scorer's stream."""
 
 TRACED: Final = frozenset(EVENTS) - {"UtilityScored", "ScorerFailed", "SimulatorFlagged"}
-"""Kinds that may stand in the trace."""
+"""Kinds that are valid in the trace."""
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _LARGEST: Final = 2**53  # as far as whole numbers are the same in every language
@@ -44,19 +44,19 @@ _LIKERT: Final = 5
 
 
 class Complaint(NamedTuple):
-    """A field of an event, and why its value makes no sense."""
+    """A field of an event, and why its value is invalid."""
 
     field: str
     why: str
 
 
 def complaint(event: Event) -> Complaint | None:
-    """What is wrong with an event's values; None if nothing is."""
+    """The problem with an event's values; None if they are valid."""
     return next(_complaints(event), None)
 
 
 def name_complaint(name: str) -> str | None:
-    """Why a text is no name of a session, stream, actor or event; None if it is one."""
+    """Why a text is not a valid name of a session, stream, actor or event; None if it is."""
     if not name or len(name) > 200:
         return f"has {len(name)} characters, and may have 1 to 200"
     if _CONTROL.search(name):

@@ -94,7 +94,7 @@ def spoken(block: Mapping[str, JSON], name: str | None = None) -> Step | None:
     """The step of one block of an agent; None for a text that is blank.
 
     Args:
-        block: what stands in the content.
+        block: a block of the content.
         name: of the agent; None for the main one.
     """
     kind = str(block["type"])
@@ -132,11 +132,11 @@ def result_of(block: Mapping[str, JSON]) -> ToolResult:
 
 
 def typed(texts: Sequence[str], others: Sequence[str] = ()) -> Iterator[Step]:
-    """What a person said, in one message, however many blocks it came in.
+    """A person's text as one message, however many blocks it came in.
 
     Args:
         texts: of its blocks.
-        others: types of its blocks that are no text, such as ``image``; a mark stands for each.
+        others: types of its blocks that are not text, such as ``image``; a mark replaces each.
     """
     parts = [text for text in texts if text.strip()]
     parts += [f"[{kind}]" for kind in others]
@@ -147,7 +147,7 @@ def typed(texts: Sequence[str], others: Sequence[str] = ()) -> Iterator[Step]:
 
 
 def plain_text(content: JSON) -> str:
-    """The text of the blocks of a result; a mark such as ``[image]`` stands for any other block."""
+    """The text of the blocks of a result; a mark such as ``[image]`` replaces any other block."""
     if content is None:
         return ""
     if isinstance(content, str):
@@ -165,7 +165,7 @@ def plain_text(content: JSON) -> str:
 
 
 def tokens_of(usage: JSON) -> Tokens | None:
-    """Tokens as the provider counts them: those of the cache stand beside the prompt's, and are
+    """Tokens as the provider counts them: cached tokens are separate from the prompt's, and are
     left out if there are none.
     """
     if not isinstance(usage, dict):

@@ -1,8 +1,8 @@
 """The importer for ATIF, the trajectories of Harbor: one document, one session.
 
 The task text is the human's request. Results belong to the calls that they name, else to the calls
-of their step, in order; a result if nothing was called is said by the environment. Subagents
-whose trajectories stand in the document are actors of their own. Steps are read one by one.
+of their step, in order; a result without a call becomes a message of the environment. Subagents
+whose trajectories are in the document become separate actors. Steps are read one by one.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ class _Trajectory:
             name: of the file.
 
         Raises:
-            InvalidInput: it is no trajectory.
+            InvalidInput: it is not a trajectory.
         """
         agent, document = _agent(self._document), self._document
         models = {AGENT: agent.model_name}
@@ -208,7 +208,7 @@ class _Trajectory:
             yield from self._helped(index, helper)
 
     def _helped(self, index: int, helper: Document) -> Iterator[Entry | Remark]:
-        """What a subagent did."""
+        """The entries of a subagent."""
         for number, data in enumerate(helper.elements("steps"), start=1):
             found = self._entry(helper, number, data, self._names[index])
             key = f"subagent-{index + 1}-{number}"

@@ -1,4 +1,4 @@
-"""What an importer reads, batch by batch: without secrets, encoded, and split by session and stream."""
+"""Reads from importers in batches: without secrets, encoded, split by session and stream."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Run(NamedTuple):
     Attributes:
         session: that they belong to.
         stream: that they belong to.
-        opened: the opening that they begin with; None if the session goes on.
+        opened: the opening that they begin with; None if the session continues.
         drafts: the events, without secrets.
         bodies: of the events, encoded.
     """
@@ -87,7 +87,7 @@ Part: TypeAlias = Run | Remark
 
 
 class Batch(NamedTuple):
-    """What was read next.
+    """The next part of the source.
 
     Attributes:
         parts: in order.
@@ -101,11 +101,11 @@ class Batch(NamedTuple):
 
 
 def read_from(source: Path, importer: Importer, reading: Reading) -> Iterator[Found]:
-    """What an importer reads, whatever the source holds.
+    """Reads from an importer, whatever the source holds.
 
     Raises:
         InvalidInput: the source as a whole cannot be read.
-        PluginFailed: the importer raised what is no ``Exception``.
+        PluginFailed: the importer raised something that is not an ``Exception``.
     """
     try:
         with PluginCall(f"importer {importer.name!r}"):
@@ -118,7 +118,7 @@ def read_from(source: Path, importer: Importer, reading: Reading) -> Iterator[Fo
 
 
 def _bounded(found: Iterator[Found], source: Path, importer: Importer) -> Iterator[Found]:
-    """What is read, with no more remarks than a person could read, and memory can hold.
+    """Limits the remarks to a number that a person can read and memory can hold.
 
     Raises:
         InvalidInput: there are only problems.
@@ -147,7 +147,7 @@ def next_batch(found: Iterator[Found], redact: Redact | None = redact_secrets) -
     """The next batch; None at the end. Blocks, as the importer does.
 
     Raises:
-        PluginFailed: the importer raised what is no ``Exception``.
+        PluginFailed: the importer raised something that is not an ``Exception``.
     """
     parts: list[Part] = []
     run: Run | None = None

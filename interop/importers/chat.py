@@ -1,14 +1,14 @@
 """The importer for chat messages as OpenAI's interfaces have them, Chat Completions and Responses, and
 as Anthropic's has them: Messages.
 
-A file holds one conversation (a list of messages or items, or one on each line), or several (objects
-with ``messages``, or with ``input`` and ``output``; a list of them, or one on each line). What users
-and assistants say are messages, tool calls are actions with their results, reasoning is a note of
-the assistant's own; instructions are messages by the environment that only the assistants see.
-Arguments that are no JSON object stay as they were written.
+A file holds one conversation (a list of messages or items, or one on each line), or several
+(objects with ``messages``, or with ``input`` and ``output``; a list of them, or one on each line).
+Texts of users and assistants are messages, tool calls are actions with their results, reasoning is
+the assistant's private note; instructions are messages by the environment that only the assistants
+see. Arguments that are not a JSON object stay as they were written.
 
-A conversation never says that it has ended, so its session stays open. One whose messages have no
-times is on a virtual clock that stands.
+A conversation never says that it has ended, so its session stays open. If its messages carry no
+times, it is on a virtual clock that does not advance.
 """
 
 from __future__ import annotations
@@ -84,12 +84,11 @@ def steps_of(item: Item) -> Iterator[Step]:
 
 
 def text_of(content: JSON) -> tuple[str, list[str]]:
-    """The text of a content, and the types of its parts that are none.
-
-    A mark such as ``[image_url]`` stands where such a part was.
+    """The text of a content, and the types of its other parts. A mark such as ``[image_url]``
+    replaces each of these.
 
     Raises:
-        InvalidInput: it is no content.
+        InvalidInput: it is not valid content.
     """
     if content is None:
         return "", []
@@ -262,7 +261,7 @@ def _approval_response(item: Item) -> Iterator[Step]:
 
 
 def _hosted(kind: str, item: Item) -> Iterator[Step]:
-    """A tool that the provider ran itself: the call and what came of it are one item."""
+    """A tool that the provider ran itself: the call and its result are one item."""
     call = _id(item, "call_id") or _id(item, "id")
     own = {"type", "id", "call_id", "status", "output", "error"}
     arguments = {key: value for key, value in item.items() if key not in own and value is not None}
@@ -325,7 +324,7 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
         session: its id: its own, else one made from the file's name and the conversation's text.
         where: its place.
         items: messages and items in order.
-        about: what stands beside them.
+        about: the other fields of the conversation.
     """
 
     session: str
@@ -586,7 +585,7 @@ def _read(found: Conversation, reading: Reading) -> Iterator[Found]:
 
 
 def _name(item: Item) -> str | None:
-    """Who sent a message, if its role does not say it already."""
+    """The sender's name, if the role does not say it already."""
     name = item.get("name")
     return name if isinstance(name, str) and name else None
 

@@ -1,9 +1,9 @@
 """The importer for rollouts of Codex: one file, one session.
 
-What people typed are messages of the human; the environment, instructions and the editor's state
-that the program puts in their place are not. A call whose exit code is not 0 failed. A turn that
-was aborted ends the agent's turn. A file that a patch adds is a snapshot. Turns that a person took
-back are a fork. Of the format of before August 2025 there are items only.
+Typed texts are messages of the human; the environment, instructions and the editor's state that the
+program puts in their place are not. A call whose exit code is not 0 failed. A turn that was aborted
+ends the agent's turn. A file that a patch adds is a snapshot. Turns that a person took back are a
+fork. Files from before August 2025 contain items only.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _ADD: Final = "*** Add File: "
 
 
 def added_files(call: ToolCall) -> Iterator[FileEdit]:
-    """The files that a call of the patch tool adds, as they stand after it.
+    """The files that a call of the patch tool adds, in their state after it.
 
     Files that it changes are left out: a patch does not hold the whole of their text.
     """
@@ -131,7 +131,7 @@ class RolloutReader:
 
         Args:
             kind: of the line.
-            payload: what it holds.
+            payload: its contents.
             data: the line itself.
 
         Raises:
@@ -200,12 +200,12 @@ def _flat(usage: JSON) -> JSON:
 
 
 def is_typed(text: str) -> bool:
-    """Whether a person typed a text that stands in the person's place."""
+    """Whether a person typed a text that is recorded as the person's."""
     return _INJECTED.match(text) is None
 
 
 def _typed(said: Utterance) -> Step:
-    """What a person typed; else what the program put in the person's place."""
+    """A message that a person typed, or a text that the program recorded as the person's."""
     if not is_typed(said.text):
         return _by_program(said)
     text = _IMAGE.sub("", said.text)
@@ -322,7 +322,7 @@ _SAID: Final = ("cwd", "cli_version", "originator", "model_provider", "model")
 
 
 class _About(msgspec.Struct):
-    """What is known of a session: its id, the model, when it began, and of the program."""
+    """The known facts about a session: id, model, start, and program."""
 
     session: str
     model: str | None = None
@@ -397,7 +397,7 @@ class CodexImporter:
         void = [branch for branch in left if not any(_within(branch, other) for other in left)]
         yield from _session(about, source, reading, lines(), void)
         for number, branch in enumerate(left):
-            # What it shares with the main line is what stands before it there.
+            # It shares the part of the main line before the branch.
             before = _session(about, source, reading, lines(), void, until=branch.first - 1)
             shared = sum(isinstance(one, Foreign) and one.stream == TRACE for one in before)
             fork = msgspec.structs.replace(about, session=f"{about.session}-branch-{branch.last}")
@@ -438,7 +438,7 @@ def _session(
 
 
 def _survey(source: Path, lines: Iterator[Piece], reading: Reading) -> _About:
-    """What is known of a session; lines are looked at only until all of that is found."""
+    """The known facts about a session; stops reading lines once it has them all."""
     found = _About(session=source.stem)
     named = False
     for piece in lines:
@@ -486,7 +486,7 @@ def _entries(
 
 
 def _read(piece: Piece) -> tuple[str, Mapping[str, JSON], str | None]:
-    """The kind of a line, what it holds, and its time; of old, a line is an item itself."""
+    """The kind of a line, its contents and its time; in older files, a line is an item itself."""
     line = decode(piece.data, _Line)
     if line.payload is not None:
         return line.type, line.payload, line.timestamp

@@ -62,7 +62,7 @@ def columns_of(path: Path) -> frozenset[str]:
 
 
 def rows_of(path: Path) -> Iterator[Row | Remark]:
-    """The rows of a file; a remark for one that is no object.
+    """The rows of a file; a remark for one that is not an object.
 
     Raises:
         InvalidInput: it cannot be read.

@@ -1,4 +1,4 @@
-"""The importer for a directory of files, each of its own format, or all of one."""
+"""The importer for a directory of files, in one format or in several."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ __all__ = ("DirectoryImporter", "Source", "sources_in")
 class SessionNames:
     """Goes over the sources of one import in order.
 
-    A session that is there again with the same events, or with more of them, keeps its name, and is
-    taken on from where it was. One with other events is another session: it gets the name of its
+    A session that is there again with the same events, or with more of them, keeps its name, and
+    continues at its last event. One with other events is another session: it gets the name of its
     file behind its own.
     """
 
@@ -34,7 +34,7 @@ class SessionNames:
         self._seen: dict[str, tuple[Path, array[int]]] = {}
 
     def told_apart(self, source: Path, found: Iterable[Found]) -> Iterator[Found]:
-        """What was read in a source, with the names that its sessions have in this import."""
+        """The contents of a source, with the names that its sessions have in this import."""
         renamed: dict[str, str] = {}
         waiting: list[Foreign] = []  # of a session that may be one that is known
         for one in found:
@@ -95,7 +95,7 @@ def _under(one: Foreign, names: dict[str, str]) -> Foreign:
     return one._replace(session=names[one.session])
 
 
-# --- the importer for a directory of files, each of its own format, or all of one -----------------
+# --- the importer for a directory of files, in one format or in several ---------------------------
 
 
 _NAME: Final = "files of several formats"
@@ -143,8 +143,8 @@ class DirectoryImporter:
         return any(isinstance(one, Source) for one in found)
 
     def read(self, source: Path, reading: Reading) -> Iterator[Found]:
-        """Reads one source after the other. One that cannot be read is a problem; a file that nobody
-        recognises is remarked on and left out.
+        """Reads one source after the other. One that cannot be read is a problem; an unrecognised
+        file is reported and left out.
 
         Raises:
             InvalidInput: there is nothing in it to read.
@@ -177,7 +177,7 @@ def sources_in(
         directory: that is searched, with all below it that is not hidden.
         importer: takes every file whose name ends as those of conversations do; None to ask which
             importer recognises a file, or a directory as a whole.
-        recogniser: who is asked; None for all that are installed.
+        recogniser: the function to ask; None for all that are installed.
     """
     if importer is None and recogniser is None:
         recogniser = partial(recognise, importers=installed_importers())

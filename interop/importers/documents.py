@@ -1,4 +1,4 @@
-"""Documents of JSON in a file that are too long to be held: their members are read where they lie."""
+"""Documents of JSON in a file that do not fit in memory: their members are read in place."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Document(NamedTuple):
     Attributes:
         path: of the file.
         where: its place, in words.
-        whole: where it lies; None for the whole file.
-        members: where its members lie, by name.
+        whole: its place in the file; None for the whole file.
+        members: the places of its members, by name.
     """
 
     path: Path
@@ -52,7 +52,7 @@ class Document(NamedTuple):
         """The elements of a member that is an array, one after the other; none if there is none.
 
         Raises:
-            InvalidInput: it is no array, or cannot be read.
+            InvalidInput: it is not an array, or cannot be read.
         """
         member = self.members.get(name)
         if member is not None and read_at(self.path, member._replace(size=1)) != b"n":
@@ -62,7 +62,7 @@ class Document(NamedTuple):
         """The objects in a member that is an array.
 
         Raises:
-            InvalidInput: it is no array of objects, or cannot be read.
+            InvalidInput: it is not an array of objects, or cannot be read.
         """
         member = self.members.get(name)
         if member is None or read_at(self.path, member._replace(size=1)) == b"n":
@@ -92,10 +92,10 @@ class Document(NamedTuple):
 
 def documents_in(path: Path) -> Iterator[Document | Remark]:
     """The documents in a file: the object that it is, the elements of its array, or its lines; a
-    remark for one that is no object.
+    remark for one that is not an object.
 
     Raises:
-        InvalidInput: the file cannot be read, or is no JSON as a whole.
+        InvalidInput: the file cannot be read, or is not JSON as a whole.
     """
     shape = shape_of(path)
     if shape is None or shape.form == "object":
@@ -122,15 +122,15 @@ def listed_keys(shape: Shape) -> frozenset[str]:
 
 
 def listed_in(path: Path, shape: Shape | None) -> Iterator[tuple[Member, bytes]]:
-    """The values that a file lists, with where they lie: the elements of its array, its lines, or those
-    of an answer.
+    """The values that a file lists, with their places: the elements of its array, its lines, or
+    those of an answer.
 
     Args:
         path: of the file.
-        shape: what it begins like.
+        shape: of its beginning.
 
     Raises:
-        InvalidInput: it cannot be read, or is no JSON as a whole.
+        InvalidInput: it cannot be read, or is not JSON as a whole.
     """
     if shape is None or shape.form == "lines":
         return lines_at(path)

@@ -49,10 +49,10 @@ class LineImporter:
         return self._importer.about
 
     def part(self, parted: Mapping[str, int]) -> None:
-        """From now on, what these sessions go on with is their next line.
+        """From now on, these sessions continue on their next line.
 
         Args:
-            parted: by session or line, the last version that it shares with what goes on.
+            parted: by session or line, the last version that it shares with the continuation.
         """
         for name, version in parted.items():
             session = self._lines.get(name, name)
@@ -114,11 +114,11 @@ async def follow_foreign(
     every: float = _EVERY,
     on_import: Callable[[Path, int, tuple[Remark, ...]], None] | None = None,
 ) -> None:
-    """Imports what is there, and from then on what is added; goes on until it is cancelled.
+    """Imports the present contents, and then every addition, until it is cancelled.
 
     A file is read again as a whole when it has changed, and only what is new is recorded; so this
-    is for sessions that somebody has now, not for files of gigabytes. If a person takes back what
-    was recorded, that stays, and what goes on is a fork of the session, called ``SESSION-line-2``.
+    is for current sessions, not for files of gigabytes. If a person takes back recorded turns,
+    these stay, and the continuation is a fork of the session, called ``SESSION-line-2``.
 
     Args:
         log: an open log.
@@ -160,7 +160,7 @@ async def follow_foreign(
 async def _take(
     log: EventLog, path: Path, reader: LineImporter, reading: Reading
 ) -> tuple[int, tuple[Remark, ...]]:
-    """How many records a file brought, and what is wrong with it."""
+    """The number of records from a file, and its problems."""
     records = 0
     while True:
         try:
@@ -192,7 +192,7 @@ class _Files:
         for one in self._sources():
             now = _stamp(one.path)
             if now is None:
-                continue  # it went away between two looks; what was imported stays
+                continue  # it went away between two looks; imported records stay
             if self._seen.get(one.path) != now:
                 self._seen[one.path] = now
                 changed.append(one)

@@ -1,7 +1,6 @@
-"""The lines of a session file: where each lies and what it hangs on, and its contents on demand.
+"""The lines of a session file: the place and parent of each, and its contents on demand.
 
-A file may be long, so that only the envelopes are kept in memory; contents are read again when
-their turn comes.
+A file may be long, so only the envelopes are kept in memory; contents are read again when needed.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ class _Entry(msgspec.Struct, rename="camel"):
 
 @final
 class Envelope(msgspec.Struct, frozen=True, gc=False):
-    """What has to be known of every line.
+    """The facts kept about every line.
 
     Attributes:
         number: of the line, from 1.
@@ -111,7 +110,7 @@ class Message(msgspec.Struct):
 
 
 class Attachment(msgspec.Struct, rename="camel"):
-    """What the program put beside the messages: among much else, what was typed meanwhile."""
+    """Something the program added to the messages, such as text typed meanwhile."""
 
     type: str = ""
     prompt: JSON = None
@@ -119,7 +118,7 @@ class Attachment(msgspec.Struct, rename="camel"):
 
 
 class Source(msgspec.Struct):
-    """Who brought a line, if it says so."""
+    """The origin of a line, if it says so."""
 
     kind: str | None = None
 
@@ -254,11 +253,11 @@ _CONTEXT: Final = frozenset(
     " total_tokens_reminder budget_usd command_permissions prompt_snapshot invoked_skills"
     " dynamic_skill auto_mode".split()
 )
-"""Types of attachments: what the program shows to the model beside what was typed."""
+"""Types of attachments: context that the program shows to the model in addition to typed text."""
 
 
 def note_in(envelope: Envelope, line: Line) -> str | None:
-    """What a line is called that is of the program alone; None for any other."""
+    """The name of a line that belongs to the program alone; None for any other."""
     if line.type in _STATES:
         return line.type
     if line.type == "system" and envelope.subtype in _NOTICES:
@@ -267,11 +266,11 @@ def note_in(envelope: Envelope, line: Line) -> str | None:
     return f"{attached} attachment" if line.type == "attachment" and attached in _CONTEXT else None
 
 
-# --- what stands in a user's message and was not typed by anybody ---------------------------------
+# --- parts of a user's message that the person did not type ---------------------------------------
 
 
 INTERRUPTED: Final = "[Request interrupted by user"
-"""How a mark begins that stands where a person stopped the agent."""
+"""The beginning of the mark that shows that a person stopped the agent."""
 
 _AROUND: Final = (
     "system-reminder",
@@ -335,7 +334,7 @@ def command_in(text: str) -> str | None:
 
 
 def typed_part(text: str) -> str:
-    """What was typed: the text without what the program put around it."""
+    """The typed part of a text, without the program's additions."""
     if "<" not in text:
         return text
     kept: list[str] = []
@@ -360,8 +359,8 @@ def typed_part(text: str) -> str:
 
 
 def edited_file(result: JSON, name: str | None) -> FileEdit | None:
-    """The file that a tool wrote, out of what the program kept of its result; None if it wrote
-    none, or if the text cannot be told.
+    """The file that a tool wrote, from the program's record of its result; None if it wrote none,
+    or if the text cannot be told.
 
     Args:
         result: of the tool.

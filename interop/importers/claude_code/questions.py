@@ -37,7 +37,7 @@ class QuestionReader:
 
         Args:
             steps: of the next message, in order.
-            kept: what the program kept of a result besides, such as the answers one by one.
+            kept: the program's record of a result, such as the separate answers.
         """
         for step in steps:
             if isinstance(step, ToolCall):
@@ -79,7 +79,7 @@ def _question(call: ToolCall) -> ApprovalRequest:
 
 
 def _answers(kept: JSON, text: str) -> str:
-    """What a person answered."""
+    """A person's answers."""
     answers = kept.get("answers") if isinstance(kept, Mapping) else None
     if isinstance(answers, Mapping):
         return "\n".join(str(answer) for answer in answers.values())

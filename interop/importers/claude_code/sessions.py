@@ -49,7 +49,7 @@ class EntryTree:
     """The entries of a session as a tree.
 
     Args:
-        entries: each with an id of its own, in the order of the file; without those of subagents.
+        entries: each with its own id, in the order of the file; without those of subagents.
     """
 
     def __init__(self, entries: Sequence[Envelope]) -> None:
@@ -72,7 +72,7 @@ class EntryTree:
 
     @property
     def main(self) -> list[Envelope]:
-        """The path to the last leaf, with all calls and results beside it, in the order of the file."""
+        """The path to the last leaf, with all its calls and results, in file order."""
         return [self._entries[place] for place in self._main]
 
     def branches(self) -> Iterator[Branch]:
@@ -100,7 +100,7 @@ class EntryTree:
         several.setdefault(self._entries[place].reply or None, []).append(place)
 
     def _line(self, leaf: int) -> list[int]:
-        """Places of the entries on the way to a leaf, with the calls beside them and their results."""
+        """Places of the entries on the way to a leaf, with their calls and results."""
         kept: set[int] = set()
         at = leaf
         while at != _NONE and at not in kept:
@@ -152,7 +152,7 @@ def _parents(entries: Sequence[Envelope]) -> array[int]:
         elif entry.logical_parent in places:
             parent = places[entry.logical_parent]
         elif flat or entry.subtype == _BOUNDARY or (entry.parent and entry.parent not in ids):
-            parent = before  # what it follows is not in the file: then the order of the file holds
+            parent = before  # its parent is not in the file: use the order of the file
         else:
             parent = _NONE
         places[entry.uuid] = before = place
@@ -185,7 +185,7 @@ class _Part(NamedTuple):
         helper: the subagent that they belong to; None for the main agent.
         offset: added to the numbers of the lines.
         lines: to be read.
-        problems: where something is no line.
+        problems: the places of invalid lines.
     """
 
     path: Path
@@ -315,7 +315,7 @@ class SessionFile:
         counted = self._reading.counted.get(session, {})
         opened: dict[Path, BinaryIO] = {}
         readers: dict[str | None, StepReader] = {None: StepReader()}
-        owed: tuple[StepReader, Entry] | None = None  # whose last reply may go on
+        owed: tuple[StepReader, Entry] | None = None  # whose last reply may continue
         for path, name, offset, lines, problems in parts:
             yield from problems
             if path not in opened:
@@ -341,7 +341,7 @@ class SessionFile:
                 owed = reader, entry
                 due = reader.due if counted else None
                 if due is not None and due.tokens == counted.get(self._version + 1):
-                    # The file ended here when it was imported before: what comes is counted besides.
+                    # The file ended here in an earlier import: later tokens are counted separately.
                     yield entry._replace(steps=reader.rest())
                     owed = None
         if owed is not None and not self._reading.growing:
@@ -355,7 +355,7 @@ class SessionFile:
         return seconds_of(line.timestamp, self._reading.zone)
 
     def _helper_file(self, agent: str) -> Path | None:
-        """The file of a subagent, which lies beside that of the session or in a folder of its own."""
+        """The file of a subagent, in the folder of the session or in a separate one."""
         name = f"agent-{agent}.jsonl"
         if "/" in agent or "\\" in agent:
             return None
@@ -366,7 +366,7 @@ class SessionFile:
         return next(found, None)
 
     def _file_of(self, session: str) -> Path | None:
-        """The file of the session that a subagent belongs to, if it lies beside the subagent's."""
+        """The file of the session that a subagent belongs to, if it is in the same folder."""
         for place in (self._path.parent, self._path.parent.parent.parent):
             named = place / f"{session}.jsonl"
             if "/" not in session and named.is_file() and is_inside(named, place):
@@ -381,7 +381,7 @@ class SessionFile:
 
 
 def _mentions(path: Path, name: str) -> bool:
-    """Whether a name stands in a file, which takes far less time to see than to read its lines."""
+    """Whether a file contains a name, which is far quicker to find than to read its lines."""
     with path.open("rb") as file:
         return any(name.encode() in line for line in PIECE.lines(file))
 
@@ -396,7 +396,7 @@ def _ends(before: StepReader, reader: StepReader, envelope: Envelope, line: Line
 
 
 def _once(found: Iterable[Envelope | Remark], problems: list[Remark]) -> list[Envelope]:
-    """The entries, each once: a session that is resumed may have been written again; and what is wrong."""
+    """The entries, each once: a resumed session may have been written again. Collects problems."""
     seen: set[str] = set()
     kept: list[Envelope] = []
     for one in found:
@@ -419,7 +419,7 @@ def _model_of(parts: Sequence[_Part], helper: str | None) -> str | None:
 
 
 def _readable(parts: Sequence[_Part]) -> Iterator[Line]:
-    """The contents of the lines, in order; what cannot be read is remarked on when it is read."""
+    """The contents of the lines, in order; unreadable lines are reported when their turn comes."""
     for part in parts:
         with part.path.open("rb") as file:
             for one in part.lines:
@@ -430,7 +430,7 @@ def _readable(parts: Sequence[_Part]) -> Iterator[Line]:
 
 
 def _about(parts: Sequence[_Part]) -> dict[str, JSON]:
-    """What the file says of the program: its version, and where it was run."""
+    """The facts in the file about the program: its version and working directory."""
     own = [part for part in parts if part.offset == 0]
     for line in _readable(own):
         if line.type in _CONVERSATION:

@@ -37,7 +37,7 @@ __all__ = ("StepReader",)
 _SYNTHETIC: Final = "<synthetic>"
 _PROGRAM: Final = "claude-code"
 _QUEUED: Final = "queued_command"
-_REMEMBERED: Final = 64  # replies that may go on after results of their calls
+_REMEMBERED: Final = 64  # replies that may continue after results of their calls
 
 
 @final
@@ -81,7 +81,7 @@ class StepReader:
 
     @property
     def owes(self) -> bool:
-        """Whether the model call of the last reply is not counted yet, since the reply may go on."""
+        """Whether the last reply's model call is not counted yet, since the reply may continue."""
         return self._usage is not None
 
     def goes_on(self, envelope: Envelope) -> bool:
@@ -99,7 +99,7 @@ class StepReader:
 
     def rest(self) -> list[Step]:
         """The model call of the reply that is over: its parts repeat the usage, and only the last
-        has all of it. Of a reply that went on after something else, what was not counted yet.
+        has all of it. If a reply continued after something else, only the uncounted part.
         """
         due, usage, reply = self.due, self._usage, self._reply
         self._usage = self._reply = None
@@ -162,7 +162,7 @@ class StepReader:
             yield from self._typed(line, texts, others)
 
     def _queued(self, line: Line, held: Attachment) -> Iterator[Step]:
-        """What a person typed while the agent was at work; the agent reads it between two calls."""
+        """Text that a person typed while the agent worked; the agent reads it between two calls."""
         blocks = blocks_of(held.prompt)
         texts = [str(block.get("text") or "") for block in blocks if block["type"] == "text"]
         others = [str(block["type"]) for block in blocks if block["type"] != "text"]
@@ -194,7 +194,7 @@ class StepReader:
 
 
 def _more(tokens: Tokens, before: Tokens) -> Tokens | None:
-    """What was used since an earlier count of the same call; None if nothing was."""
+    """Tokens used since an earlier count of the same call; None if there are none."""
     more = {
         field: value - (getattr(before, field) or 0)
         for field, value in msgspec.structs.asdict(tokens).items()

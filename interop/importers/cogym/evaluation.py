@@ -1,4 +1,4 @@
-"""What the published evaluation wrote beside the sessions: performance and progress, round by round.
+"""The results of the published evaluation: performance and progress, round by round.
 
 ``agent_progress_eval.json`` and ``likert_score.json`` lie in the directory of results. Both are
 objects of lists by session name, an element per round, numbered from 0 in ``user_step`` as human
@@ -145,7 +145,8 @@ class Evaluation(NamedTuple):
         listed = self.performance or ()
         scored = [item for item in listed if _is_scored(item)]
         if listed and not scored and all(one.snapshot is None for one in rounds):
-            # Nobody ever submitted anything, which is worth 0 by definition, whatever lies beside.
+            # Without any submission, the performance is 0 by definition, whatever the other files
+            # say.
             scored = [_Performance(user_step=0, performance_rating=0)]
         places = _Places(rounds, path, session)
         for item in scored:
@@ -190,7 +191,7 @@ class Evaluation(NamedTuple):
 
 @final
 class EvaluationIndex:
-    """The evaluations beside the sessions of one import; reads each file once.
+    """The evaluations for the sessions of one import; reads each file once.
 
     Args:
         source: what is imported. Only files in it or below are searched for sessions without a log.
@@ -228,7 +229,7 @@ class EvaluationIndex:
         yield Evaluation(scores, ratings, directory)
 
     def left(self) -> Iterator[Remark]:
-        """What was evaluated, though its log was not read: once all sessions are."""
+        """Reports evaluations whose log was not read; call it once all sessions are read."""
         for path, lists in self._files.items():
             if lists is not None and path.parent.is_relative_to(self._source):
                 for name in lists:

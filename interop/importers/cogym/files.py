@@ -1,4 +1,4 @@
-"""The files of Collaborative Gym: result directories, their event logs, and what lies beside them."""
+"""The files of Collaborative Gym: result directories, event logs, and the files near them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = (
 )
 
 LOG_NAMES: Final = ("event_log.jsonl", "event_log.json")
-"""What an event log is called; the second, an array, is an older form."""
+"""File names of event logs; the second, an array, is an older form."""
 
 _KEYS: Final = frozenset({"role", "action", "action_type"})
 _ARCHIVED: Final = ("_old", ".del")
@@ -169,13 +169,13 @@ class _Start(msgspec.Struct):
 
 @final
 class Survey(msgspec.Struct, frozen=True, kw_only=True):
-    """What has to be known of a log before its first record is turned into events.
+    """The facts needed about a log before its first record is turned into events.
 
     Attributes:
         session: id of the session. It is made from the names of the directory and the one above,
             and from the log's first record; from the whole log if that has no time.
         members: who takes part, by role as the log has it, in order of their appearance.
-        complete: whether the log itself lists them, so that who is missing there took no part.
+        complete: whether the log itself lists them, so that members missing there took no part.
     """
 
     session: str

@@ -73,13 +73,13 @@ class _InfoFile(msgspec.Struct):
 
 
 class Info(msgspec.Struct, frozen=True, kw_only=True):
-    """What a member's own ``info.json`` says.
+    """The contents of a member's own ``info.json``.
 
     Attributes:
         member: its role, as the log has it.
         policy: name of the directory.
         persona: of a simulated user, in a word.
-        usage: of each of its models, the purpose, the model's name and the tokens in all.
+        usage: for each of its models, the purpose, name and total tokens.
     """
 
     member: str
@@ -94,10 +94,10 @@ class Info(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def infos_of(run: Run, members: tuple[str, ...]) -> Iterator[Info | Remark]:
-    """What is known of the members from files beside the log.
+    """The known facts about the members, from files in the log's directory.
 
-    A directory is the member's of the same name; a simulated user's has a name of its own, and is
-    the only human's.
+    A directory is the member's of the same name; a simulated user's directory has another name, and
+    belongs to the only human.
     """
     if run.directory is None:
         return
@@ -140,7 +140,7 @@ def _info(path: Path, member: str) -> Info:
 
 
 def _tokens(counted: Mapping[str, int | _Usage | None], key: str) -> Tokens:
-    """The tokens of one model; the counts of a member's only one may stand without its name."""
+    """The tokens of one model; a member's only model may be counted without its name."""
     found = counted.get(key)
     if not isinstance(found, _Usage):
         prompt, completion = counted.get("prompt_tokens"), counted.get("completion_tokens")
@@ -152,7 +152,7 @@ def _tokens(counted: Mapping[str, int | _Usage | None], key: str) -> Tokens:
 
 
 def persona_of(traits: Mapping[str, bool]) -> str:
-    """A persona in a word: what it does of its own accord."""
+    """A persona in a word: the habits it has without being asked."""
     feedback, action = traits.get("proactive_feedback"), traits.get("proactive_action")
     if feedback:
         return "proactive" if action else "feedback-only"
@@ -202,7 +202,7 @@ def closing(
     """How a session ended; None if nothing says that it did.
 
     Args:
-        finisher: who finished it by its last act, if anybody did.
+        finisher: the member whose last act finished it, if any.
         evaluated: its result was evaluated, which is done at the end only.
         acts: how many acts of humans and of agents there were.
     """
@@ -221,7 +221,7 @@ def closing(
 
 
 def participants_of(members: tuple[str, ...], infos: Mapping[str, Info]) -> tuple[Participant, ...]:
-    """Who took part."""
+    """The participants."""
     found: list[Participant] = []
     for name in members:
         info = infos.get(name)

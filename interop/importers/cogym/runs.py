@@ -2,13 +2,13 @@
 
 Each record of a log is an act with its outcome, and holds the whole state after it. The acts become
 events; the shared editor's text after an edit that succeeded is a snapshot. The initial request,
-which the log has no record of, is the session's request. Acts that failed, or that answer nothing,
+which the log does not record, is the session's request. Acts that failed, or that answer nothing,
 are actions. ``task_performance.json`` becomes the utility of the final output, and the token counts
-in ``info.json`` one model call for each model, at the end: when they were used is not known. What the
-published evaluation wrote beside the sessions (``evaluation``) becomes utility and ratings by round.
+in ``info.json`` one model call for each model, at the end: the time of use is unknown. Results of
+the published evaluation (``evaluation``) become utility and ratings by round.
 
-Times are local times of the machine that ran the session, and name no zone: ``Reading.zone`` says
-which it was (UTC if nobody says). A log without readable times is on a virtual clock that stands.
+Times are local times of the machine that ran the session, and name no zone: ``Reading.zone`` gives
+it (UTC by default). A log without readable times is on a virtual clock that does not advance.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ class _Reader:
         if self._scored is not None or (self._evaluation and self._evaluation.scores):
             config["utility"] = SCORER
         members = self._survey.members
-        if not self._survey.complete:  # whoever never acted may have been there
+        if not self._survey.complete:  # members who never acted may have been present
             config["baseline"] = False
         task, instance = self._run.numbered or (_NAME, self._run.name)
         opened = SessionOpened(
@@ -179,7 +179,7 @@ class _Reader:
         return self._reader.opened(opened, start, time or 0.0)
 
     def _end(self, last: Row | None) -> Iterator[Found]:
-        """The last record, and what lies beside the log."""
+        """The last record, and the other files of the session."""
         finisher = None
         if last is not None:
             if (

@@ -54,9 +54,9 @@ class ActionCall(NamedTuple):
     """A call.
 
     Attributes:
-        name: empty if the text is none.
-        values: as they stand, by key, in order.
-        readable: whether ``values`` says all there is in the text.
+        name: empty if the text is not a call.
+        values: unchanged, by key, in order.
+        readable: whether ``values`` covers the whole text.
     """
 
     name: str
@@ -91,7 +91,7 @@ def parse_call(text: str, signatures: Signatures = {}) -> ActionCall:  # noqa: B
 
 
 def unquoted(value: str) -> str:
-    r"""A value without the quotes around it, and with what ``\n`` and the like stand for."""
+    r"""A value without its quotes, and with escapes such as ``\n`` resolved."""
     text = value.strip()
     if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
         text = text[1:-1].strip()
@@ -116,8 +116,8 @@ def _values(body: str, forms: Sequence[Sequence[str]]) -> dict[str, str] | None:
 
 
 def _by_form(body: str, form: Sequence[str]) -> dict[str, str] | None:
-    """Values of known parameters; of a key that occurs twice, the last one counts, and what is
-    before it belongs to the value before.
+    """Values of known parameters; if a key occurs twice, the last one counts, and the text before
+    it belongs to the previous value.
     """
     if not form:
         return None if body.strip() else {}
@@ -172,7 +172,7 @@ def _end_of_value(body: str, start: int) -> int:
             return at
         begun = begun or not character.isspace()
         at += 1
-    if quote or closing:  # they were no quotes or brackets after all
+    if quote or closing:  # these were not quotes or brackets after all
         found = _NEXT.search(body, start)
         return found.start() if found else len(body)
     return len(body)
@@ -225,8 +225,8 @@ class State:
             self._seen[member] = now
 
     def found(self, role: str, action: str) -> JSON:
-        """What a member found by an action that succeeded: what has changed for it, or what stands
-        where such an action puts its results, since a search may find the same again.
+        """The results of a member's successful action: the changes in its view, or the place where
+        such an action puts its results, since a search may find the same again.
         """
         changed = {**self._changed.get("", {}), **self._changed.get(role, {})}
         if not changed:
@@ -298,7 +298,7 @@ _FAILURE: Final = "takes an action but fails"
 
 
 def role_of(role: str) -> Role:
-    """Whose role it is; the published analysis, too, goes by what the name contains."""
+    """The role of a member; the published analysis also derives it from the name."""
     if "user" in role:
         return "human"
     return "environment" if role == "environment" else "agent"
@@ -321,7 +321,7 @@ class SessionReader:
     Args:
         builder: builds the trace.
         reading: how times are read.
-        differences: what the published analysis would make of the records.
+        differences: how the published analysis would count the records.
     """
 
     def __init__(self, builder: TraceBuilder, reading: Reading, differences: Differences) -> None:
@@ -341,7 +341,7 @@ class SessionReader:
         return time
 
     def opened(self, opened: SessionOpened, row: Row | None, time: float) -> Foreign:
-        """The opening, with what the first record says of the state."""
+        """The opening, with the state in the first record."""
         self._members = tuple(one.name for one in opened.participants)
         if row is not None:
             self._state.take(row)
@@ -368,7 +368,7 @@ class SessionReader:
             yield from self._act(row, role, call, time)
 
     def end(self, row: Row) -> Iterator[Found]:
-        """Takes a last record that finishes the session, and is no act; gives what came before."""
+        """Takes a last record that finishes the session, and is not an act; yields everything before it."""
         yield from self._notices(row)
         role = role_of(row.role)
         self.acts[role] += 1
@@ -376,7 +376,7 @@ class SessionReader:
 
     def _edited(self, row: Row, call: ActionCall) -> str | None:
         """The text of the editor after an edit that succeeded: as the log has it, else from the
-        act; None if it is no edit.
+        act; None if it is not an edit.
         """
         if call.name != _EDIT:
             return None
@@ -388,7 +388,7 @@ class SessionReader:
         return next(iter(arguments.values())) if len(arguments) == 1 else None
 
     def _notices(self, row: Row) -> Iterator[Foreign]:
-        """What has come into the chat without a record: the environment's notices."""
+        """Yields chat messages without a record: the environment's notices."""
         self._state.take(row)
         for said in self._state.news:
             yield from self._notice(said)

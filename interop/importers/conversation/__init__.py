@@ -1,4 +1,4 @@
-"""Conversations of any format: steps, who takes part, and how both become a session."""
+"""Conversations of any format: steps, participants, and how both become a session."""
 
 from __future__ import annotations
 

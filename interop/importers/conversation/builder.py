@@ -60,11 +60,11 @@ _ROLES: Final[Mapping[str, Role]] = {HUMAN: "human", AGENT: "agent"}
 
 @final
 class Cast:
-    """Who takes part, by role and name; each has one name in the session.
+    """The participants, by role and name; each has one name in the session.
 
     Args:
         steps: of the whole conversation. The first agent that acts is the main one.
-        sides: ``user`` or ``assistant``, who takes part even without a word.
+        sides: ``user`` or ``assistant``; these take part even if silent.
     """
 
     def __init__(self, steps: Iterable[Step], sides: Iterable[str] = ()) -> None:
@@ -78,13 +78,13 @@ class Cast:
         self._settle()
 
     def extend(self, steps: Iterable[Step]) -> None:
-        """Takes up who acts in further steps; who is known keeps the name."""
+        """Adds the actors of further steps; known actors keep their names."""
         for step in steps:
             self._add(step)
         self._settle()
 
     def join(self, actor: str, role: Role) -> None:
-        """Takes up somebody who is known from a session that was recorded."""
+        """Adds an actor who is known from a recorded session."""
         side = next((side for side, whose in _ROLES.items() if whose == role), None)
         if side is None or actor in self._names.values():
             return
@@ -107,8 +107,8 @@ class Cast:
     def participants(
         self, *, models: Mapping[str, str | None], policies: Mapping[str, str | None]
     ) -> tuple[Participant, ...]:
-        """The participants; models and policies by ``user`` and ``assistant``, or by the name of
-        somebody, which counts before the side.
+        """The participants; models and policies by ``user`` and ``assistant``, or by an actor's
+        name, which takes precedence.
         """
         return tuple(
             Participant(
@@ -121,7 +121,7 @@ class Cast:
         )
 
     def of(self, role: str, name: str | None = None) -> tuple[str, Role]:
-        """Name and role of somebody; ``system`` and the like belong to the environment."""
+        """Name and role of an actor; ``system`` and the like belong to the environment."""
         if role not in _ROLES:
             return name or role, "environment"
         return self._names.get((role, name), name or role), _ROLES[role]
@@ -184,7 +184,7 @@ class ConversationBuilder:
 
     Args:
         builder: builds the trace.
-        cast: who takes part.
+        cast: the participants.
         model: of calls that name none.
     """
 
@@ -276,7 +276,7 @@ class ConversationBuilder:
         return self._builder.put(MessageSent(text=step.text, to=to), actor, whose, time, id=id)
 
     def _take_turn(self, name: str | None, actor: str) -> None:
-        """Notes whose thoughts are those that name nobody: the main agent's, else the last one's."""
+        """Assigns thoughts without a name: to the main agent, else to the last one."""
         self._has_main = self._has_main or name is None
         if name is None or not self._has_main:
             self._speaker = actor, "agent"
@@ -296,7 +296,7 @@ class ConversationBuilder:
         """The outcome of the first call of that id that has none yet, since ids come again."""
         found = next((one for one in self._open if one.call == step.call), None)
         if found is None and len(self._open) == 1 and not (step.call and self._open[0].call):
-            found = self._open[0]  # one of both has no id, and there is no other
+            found = self._open[0]  # one of both lacks an id, and it is the only open call
         if found is None:
             what = f"a result of no call (id {step.call!r})"
             return Remark("problem", what, where, self._builder.session)
@@ -391,7 +391,7 @@ class ConversationBuilder:
 
 
 def _foreign(kind: str, body: bytes) -> Unknown:
-    """An entry as an event of its own kind; as a text, if it is no JSON by the letter."""
+    """An entry as an event of a foreign kind; as a text, if it is not strictly valid JSON."""
     try:
         msgspec.json.decode(body)
         entry: msgspec.Raw | str = msgspec.Raw(body)

@@ -33,7 +33,7 @@ def share_of(value: object) -> float | None:
 
 
 def counted(tokens: Tokens) -> Tokens:
-    """Tokens without those whose number makes no sense, which nobody can have counted."""
+    """Tokens without the impossible counts."""
     counts = msgspec.structs.asdict(tokens)
     return Tokens(**{field: count_of(count) for field, count in counts.items()})
 
@@ -49,7 +49,7 @@ class RunningTotal:
         self._total = Tokens()
 
     def since(self, total: Tokens | None) -> Tokens | None:
-        """What was used since the last count; None if nothing was.
+        """Tokens used since the last count; None if there are none.
 
         Args:
             total: the next count.

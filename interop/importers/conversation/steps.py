@@ -37,7 +37,7 @@ AGENT: Final = "assistant"
 
 
 class Utterance(msgspec.Struct, frozen=True):
-    """Somebody said something.
+    """An utterance of any speaker.
 
     Attributes:
         role: ``user``, ``assistant``, ``system`` or ``developer``.
@@ -79,14 +79,14 @@ class ToolResult(msgspec.Struct, frozen=True):
 
 
 class Reasoning(msgspec.Struct, frozen=True):
-    """A model's reasoning, for itself alone; ``name`` of the agent, None for who spoke last."""
+    """A model's reasoning, for itself alone; ``name`` of the agent, None for the last speaker."""
 
     text: str
     name: str | None = None
 
 
 class ApprovalRequest(msgspec.Struct, frozen=True):
-    """A model asks for leave to call a tool; ``name`` of the agent, None for who spoke last."""
+    """A model asks for leave to call a tool; ``name`` of the agent, None for the last speaker."""
 
     id: str
     tool: str
@@ -105,7 +105,7 @@ class ApprovalResponse(msgspec.Struct, frozen=True):
 
 
 class Output(msgspec.Struct, frozen=True):
-    """The shared output as it stands after an edit, in full.
+    """The full shared output after an edit.
 
     Attributes:
         role: whose edit it is: ``user`` or ``assistant``.
@@ -167,8 +167,8 @@ class ModelUse(msgspec.Struct, frozen=True, kw_only=True):
 class Interruption(msgspec.Struct, frozen=True):
     """A person stopped the agent: its turn ends, and nothing was said.
 
-    It is recorded as the end of the agent's turn, and so is no act of its own: what the person
-    does next opens the round.
+    It is recorded as the end of the agent's turn, so it is not a separate act: the person's next
+    act opens the round.
     """
 
     reason: str

@@ -1,8 +1,8 @@
 """A transcript: one conversation of a source, read into one session.
 
-An importer yields transcripts; what they have in common is done here: who takes part, the clock,
-the opening, and the events of each entry. Entries may be read as they come, so that a long
-conversation need not be held in memory: then the importer says beforehand who takes part.
+An importer yields transcripts; this module does their common part: participants, clock, opening,
+and the events of each entry. Entries may be read as they come, so that a long conversation need not
+be held in memory: then the importer names the participants beforehand.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ("Entry", "Transcript", "beginning_of", "opening_of", "read_transcript
 
 
 class Entry(NamedTuple):
-    """What one message, line or item of the source says.
+    """The contents of one message, line or item of the source.
 
     Attributes:
         number: its place in the conversation, from 1, or an id of its own, the same whenever the
@@ -48,9 +48,9 @@ class Transcript(msgspec.Struct, frozen=True, kw_only=True):
         format: name of the importer.
         where: its place in the source.
         entries: entries in order, and problems where something could not be read.
-        start: when it began, seconds since the epoch; None if no entry has a time: the session
-            is then on a virtual clock that stands.
-        cast: who takes part.
+        start: when it began, seconds since the epoch; None if no entry has a time: the session is
+            then on a virtual clock that does not advance.
+        cast: the participants.
         task: name of the task; None for the name of the format.
         instance: of the task; None for the session's id.
         problem: which problem it was; None for the instance, if it has one.
