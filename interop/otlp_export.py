@@ -1,10 +1,10 @@
 """Conversations from a log as spans: requests to export traces, in OTLP/JSON.
 
-A session is one trace. What a person said is a span of the person's own, a reply of an agent a model
-call with its messages and tokens, an action the execution of a tool; they lie in the turn of their
-agent, and all in the session. The names are those of the semantic conventions for generative AI, as
-far as these have one. A reply holds what was said since the one before, and not the whole history,
-so that a file grows with what happened.
+A session is one trace. A person's message is a separate span, an agent's reply is a model call with
+its messages and tokens, and an action is the execution of a tool. Replies and actions lie in the
+turn of their agent, and all spans in the session. The names are those of the semantic conventions
+for generative AI, as far as these have one. A reply holds only the messages since the previous one,
+so a file grows in proportion to the session.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def trace_line(trace: WrittenTrace) -> bytes:
 
 
 class _Reply(msgspec.Struct):
-    """What an agent said and called in one go, and the model call that it came from."""
+    """An agent's messages and calls in one reply, and the model call behind them."""
 
     span: int
     actor: str
@@ -177,7 +177,7 @@ class _Writer:
             self._listen(msgspec.structs.replace(record, role="human"), event.request)
 
     def _listen(self, record: Record, text: str) -> None:
-        """A person said something, or it stands in the instructions."""
+        """Takes a person's message, or text from the instructions."""
         human = record.role == "human"
         part: _Json = {"type": "text", "content": text}
         said: _Json = {"role": "user" if human else "system", "parts": [part]}
@@ -251,7 +251,7 @@ class _Writer:
         return reply
 
     def _pause(self, actor: str) -> None:
-        """A result has come: what the agent says from now on is another reply."""
+        """A result has come: the agent's next message begins another reply."""
         reply = self._replies.pop(actor, None)
         if reply is not None:
             self._paused.setdefault(actor, []).append(reply)
@@ -335,7 +335,7 @@ class _Writer:
 
 
 def _used(event: ModelCalled) -> dict[str, JSON]:
-    """What is known of a model call."""
+    """The known attributes of a model call."""
     return {**_model(event.model), names.PURPOSE: event.purpose, **usage(event)}
 
 

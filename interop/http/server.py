@@ -96,7 +96,7 @@ class HttpServer:
 
     def _connect(self, **arguments: object) -> asyncio.Protocol:
         """A protocol for a new connection."""
-        if self._stopping.is_set():  # uvicorn does not know the connection yet
+        if self._stopping.is_set():  # nothing else would end it yet
             return _Refused(_STOPPING, self._lingering)
         if len(self._connections) >= self._limits.connections:
             self.refused += 1
@@ -212,8 +212,7 @@ class _Refused(asyncio.Protocol):
             return
         self._others.add(self)
         self._end = asyncio.get_running_loop().call_later(_LINGER, made.abort)
-        # What the client sends is read meanwhile: if it were not, the system would take the
-        # answer back.
+        # The client's input is read meanwhile: otherwise the system would discard the answer.
         reason = _REASON % self._why
         made.write(_REFUSAL % (len(reason), reason))
         try:

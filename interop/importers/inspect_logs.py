@@ -1,8 +1,8 @@
 """The importer for logs of Inspect, as archives (``.eval``) or JSON: a session for each sample and
 epoch.
 
-What the user says, the sample's input first, are messages of the human. The scores of the
-evaluation are measurements of its scorers. A sample in a log is over.
+The user's texts, the sample's input first, are messages of the human. The scores of the evaluation
+are measurements of its scorers. A sample in a log is over.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ def check_archive(archive: zipfile.ZipFile, path: Path) -> None:
 
 
 def read_member(archive: zipfile.ZipFile, name: str) -> bytes:
-    """What a member of an archive holds.
+    """The contents of a member of an archive.
 
     Raises:
-        InvalidInput: it is longer than any document should be, is damaged, or cannot be read.
+        InvalidInput: it is too long for a document, is damaged, or cannot be read.
         MissingExtra: it is compressed with Zstandard, and nothing here reads that.
     """
     info = archive.getinfo(name)
@@ -77,7 +77,7 @@ def read_member(archive: zipfile.ZipFile, name: str) -> bytes:
         if not own:
             return _zstandard(archive, info)
         with archive.open(info) as member:
-            # Never without a number: what is compressed may be longer than the archive says.
+            # Always pass a size: compressed data may be longer than the archive says.
             return member.read(info.file_size)
     except _UNREADABLE as error:
         raise InvalidInput(f"cannot read {archive.filename}, {name}: {error}") from error
@@ -104,7 +104,7 @@ def _as_stored(info: zipfile.ZipInfo) -> zipfile.ZipInfo:
     stored = copy.copy(info)
     stored.compress_type = zipfile.ZIP_STORED
     stored.file_size = info.compress_size
-    del stored.CRC  # of what is inside; without one, none is compared
+    del stored.CRC  # of the contents; without it, no checksum is compared
     return stored
 
 
@@ -119,7 +119,7 @@ _MOST: Final = 1 << 18  # samples in a document, which are sorted
 
 
 class Evaluation(msgspec.Struct):
-    """What was evaluated."""
+    """The evaluated task and model."""
 
     task: str | None = None
     model: str | None = None
@@ -156,7 +156,7 @@ class _Key(msgspec.Struct):
 
 
 class _Found(NamedTuple):
-    """Where a sample of a document lies."""
+    """The place of a sample in a document."""
 
     key: tuple[str, int]
     where: str
@@ -174,11 +174,11 @@ def is_archive(path: Path) -> bool:
 
 
 def samples_in(path: Path) -> Iterator[tuple[Evaluation, Sample, str] | Remark]:
-    """The samples of a log, by their ids as text and by epochs, with what was evaluated and where
-    each lies; a remark for one that cannot be read.
+    """The samples of a log, by their ids as text and by epochs, with their evaluation and place; a
+    remark for one that cannot be read.
 
     Raises:
-        InvalidInput: the file cannot be read, or is no log of Inspect.
+        InvalidInput: the file cannot be read, or is not a log of Inspect.
         MissingExtra: it is compressed with Zstandard, and nothing here reads that.
     """
     if zipfile.is_zipfile(path):
@@ -199,7 +199,7 @@ def _sample(
 
 
 def _listed(path: Path) -> tuple[Evaluation, list[_Found]]:
-    """What one document holds: where its samples lie, since they may be more than fit into memory."""
+    """The contents of one document: the places of its samples, which may not fit into memory."""
     members = members_of(path)
     if "eval" not in members:
         raise InvalidInput(f"{path} is no log of Inspect: it has no eval")
@@ -220,7 +220,7 @@ def _listed(path: Path) -> tuple[Evaluation, list[_Found]]:
 
 
 def _archived(path: Path) -> Iterator[tuple[Evaluation, Sample, str] | Remark]:
-    """What an archive holds. Each member is decompressed once, so that their names give the order."""
+    """Yields the samples of an archive, ordered by name to decompress each member only once."""
     try:
         with zipfile.ZipFile(path) as archive:
             check_archive(archive, path)
@@ -289,10 +289,10 @@ def _short(value: JSON) -> str:
 
 
 def steps_of_message(message: Mapping[str, JSON], attachments: Mapping[str, str]) -> Iterator[Step]:
-    """The steps of a message, with what was attached in its place.
+    """The steps of a message, with its attachments in place.
 
     Raises:
-        InvalidInput: it is no message.
+        InvalidInput: it is not a message.
     """
     content = _whole(message.get("content"), attachments)
     if message.get("role") == "tool":
@@ -329,7 +329,7 @@ def _result(message: Mapping[str, JSON], content: JSON) -> ToolResult:
 
 
 def _whole(value: JSON, attachments: Mapping[str, str]) -> JSON:
-    """A value with the texts that stand elsewhere in the sample."""
+    """A value with the texts that are stored elsewhere in the sample."""
     if isinstance(value, str):
         if not value.startswith(_ATTACHED):
             return value
@@ -382,7 +382,7 @@ def usage_of_sample(evaluation: Evaluation, sample: Sample) -> Iterator[ModelUse
 
 
 def scores_of(sample: Sample) -> tuple[UtilityScored, ...]:
-    """The scores that the evaluation gave, each as a utility of its own scorer."""
+    """The scores that the evaluation gave, each as a utility by a separate scorer."""
     scores = sample.scores
     if scores is None and sample.score is not None:
         scores = {_ONE_SCORER: sample.score}

@@ -33,7 +33,7 @@ _T = TypeVar("_T")
 AT_ONCE: Final = 1 << 24
 """Bytes of a document that may be in memory as a whole."""
 PIECE: Final = Budget()
-"""What a piece of a file may take that is in memory as a whole."""
+"""Limits for a piece of a file that is in memory as a whole."""
 _BOM: Final = b"\xef\xbb\xbf"
 _HELD: Final = 1 << 20
 
@@ -75,8 +75,8 @@ def lines_of(path: Path, *, growing: bool = False, upto: int | None = None) -> I
     Args:
         path: of the file.
         growing: another program is still writing it: a last line without an end is left out.
-        upto: number of bytes that lines may end in; None for all. Who reads a growing file more
-            than once has to see the same lines each time.
+        upto: number of bytes that lines may end in; None for all. Pass it to see the same lines
+            each time when a growing file is read more than once.
 
     Raises:
         InvalidInput: it cannot be read.
@@ -99,12 +99,12 @@ def lines_of(path: Path, *, growing: bool = False, upto: int | None = None) -> I
 def pieces_of(path: Path) -> Iterator[Piece]:
     """The values in a file: its lines, the elements of its array, or the one value that it is.
 
-    Lines are read one by one, and of an array that is long one element; a file that is one object is
+    Lines are read one by one, and long arrays one element at a time; a file that is one object is
     in memory while it is read.
 
     Raises:
-        InvalidInput: it cannot be read, or is no JSON as a whole; of a long array that is known only
-            if it is not.
+        InvalidInput: it cannot be read, or is not JSON as a whole; in a long array, raised only
+            when reading reaches the error.
     """
     shape = shape_of(path)
     if shape is not None and shape.form == "lines":
@@ -169,7 +169,7 @@ def decode(data: bytes | msgspec.Raw, type: type[_T]) -> _T:
     become null, and half of a surrogate pair a replacement character.
 
     Raises:
-        InvalidInput: it is no such value, or has too many in it; says why.
+        InvalidInput: it is not such a value, or has too many in it; says why.
     """
     PIECE.check_json(data)
     try:
@@ -200,10 +200,10 @@ def decoder_of(type: type[_T]) -> Callable[[bytes | msgspec.Raw], _T]:
 
 
 def load(data: bytes | msgspec.Raw, type: type[_T], where: str) -> _T:
-    """The same; an error says where.
+    """Like ``decode``, with the place in errors.
 
     Raises:
-        InvalidInput: it is no such value.
+        InvalidInput: it is not such a value.
     """
     try:
         return decode(data, type)

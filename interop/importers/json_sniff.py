@@ -1,6 +1,4 @@
-"""What a file of JSON begins like: its outer form and the names of its first keys, without reading
-all of it.
-"""
+"""The outer form of a JSON file and the names of its first keys, without reading all of it."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+|"', re.DOTAL
 
 @final
 class Shape(msgspec.Struct, frozen=True, kw_only=True):
-    """What a JSON file begins like.
+    """The shape of the beginning of a JSON file.
 
     Attributes:
         form: ``object``, ``array``, or ``lines``: several values, one after the other.
@@ -36,7 +34,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def shape_of(path: Path) -> Shape | None:
-    """What a file begins like; None if it is no JSON.
+    """The shape of a file's beginning; None if it is not JSON.
 
     Raises:
         InvalidInput: it cannot be read.
@@ -89,7 +87,7 @@ class _Look:
         for token in tokens:
             if not self._stack:
                 return True
-            if token == b'"':  # a text that goes on where the head ends
+            if token == b'"':  # a text that continues past the head
                 break
             if token in (b"{", b"["):
                 self._enter(token)

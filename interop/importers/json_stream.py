@@ -1,9 +1,7 @@
 """Goes through a document of JSON without holding it: the elements of an array, the members of an
-object, as they lie in the file.
-
-Only brackets and quotation marks are looked at, so that what comes out is no more than a piece of the
-file: whoever decodes it sees whether it is JSON. What is held is one element, and some of the file
-beyond it.
+object, as bytes of the file. It looks only at brackets and quotation marks, so it yields unchecked
+pieces of the file: decoding them shows whether they are JSON. Memory holds one element, and some of
+the file beyond it.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ class Member(NamedTuple):
     """A value in a document.
 
     Attributes:
-        offset: where it begins in the file, in bytes.
+        offset: its first byte in the file.
         size: in bytes.
     """
 
@@ -46,11 +44,11 @@ class Member(NamedTuple):
 
 
 def elements_of(path: Path, offset: int = 0) -> Iterator[tuple[Member, bytes]]:
-    """The elements of an array, one after the other, and where each lies.
+    """The elements of an array, one after the other, and the place of each.
 
     Args:
         path: of the file.
-        offset: where the array begins.
+        offset: of the array.
 
     Raises:
         InvalidInput: the file cannot be read, or is cut off, or there is no array.
@@ -59,12 +57,12 @@ def elements_of(path: Path, offset: int = 0) -> Iterator[tuple[Member, bytes]]:
 
 
 def places_of(path: Path, offset: int = 0) -> Iterator[Member]:
-    """Where the elements of an array lie, however long they are; as ``elements_of``."""
+    """The places of the elements of an array, however long they are; as ``elements_of``."""
     yield from _elements(path, offset, _Scanner.skip)
 
 
 def lines_at(path: Path) -> Iterator[tuple[Member, bytes]]:
-    """The lines of a file that are not blank, and where each lies.
+    """The lines of a file that are not blank, and the place of each.
 
     Raises:
         InvalidInput: it cannot be read.
@@ -78,14 +76,14 @@ def lines_at(path: Path) -> Iterator[tuple[Member, bytes]]:
 
 
 def members_of(path: Path, of: Member | None = None) -> dict[str, Member]:
-    """Where the members of an object lie, by name; the last of a name.
+    """The places of the members of an object, by name; the last of a name.
 
     Args:
         path: of the file.
         of: the object; None for the whole document.
 
     Raises:
-        InvalidInput: the file cannot be read, or is cut off, or is no object.
+        InvalidInput: the file cannot be read, or is cut off, or is not an object.
     """
     found: dict[str, Member] = {}
     with _opened(path) as file:
@@ -158,7 +156,7 @@ class _Scanner:
         self._file = file
         self._path = path
         self._buffer = bytearray()
-        self._base = offset  # where the buffer begins in the file
+        self._base = offset  # offset of the buffer in the file
         self._at = 0  # in the buffer
         file.seek(offset)
         if not offset:
@@ -166,7 +164,7 @@ class _Scanner:
             self._at = len(_BOM) if self._buffer.startswith(_BOM) else 0
 
     def next(self) -> bytes:
-        """The next character that is no space; empty at the end."""
+        """The next character that is not a space; empty at the end."""
         while True:
             space = _SPACE.match(self._buffer, self._at)
             self._at = self._at if space is None else space.end()
@@ -252,7 +250,7 @@ class _Scanner:
                 if character == _QUOTE:
                     if mark.end() == mark.start() + 1:
                         at = mark.start()
-                        break  # a text that goes on where the buffer ends
+                        break  # a text that continues past the buffer
                     continue
                 depth += 1 if character in _OPENING else -1
                 if not depth:
@@ -269,11 +267,11 @@ class _Scanner:
                 raise InvalidInput(f"{self._path}: a piece has more than {most // 2:,} values")
             if not self._fill(size, keep=keep):
                 self._fail("the document is cut off", b"")
-            # More at a time if one text goes on, which is gone over in linear time so.
+            # Reads more at a time while one text continues, so that it takes linear time.
             size = size * 2 if stuck else _CHUNK
 
     def _whole(self, form: re.Pattern[bytes]) -> None:
-        """Goes over a text or a number, which may go on where the buffer ends."""
+        """Goes over a text or a number, which may continue past the buffer."""
         size = _CHUNK
         while True:
             found = form.match(self._buffer, self._at)

@@ -1,7 +1,6 @@
-"""Labels that a person gives to imported sessions: what the source does not say, or says otherwise.
-
-What the person says counts, since a source often names roles only (``assistant``). What the source
-said of task and instance stays in the session's ``config["imported"]["said"]``; of the agent, in its
+"""Labels that a person gives to imported sessions, to complete or correct the source. The person's
+labels take precedence, since a source often names roles only (``assistant``). The source's own task
+and instance stay in the session's ``config["imported"]["said"]``; of the agent, in its
 participants.
 """
 
@@ -48,13 +47,14 @@ def labels_from(
     """The labels that options give; None if they give none.
 
     Args:
-        agent: who the agent was.
+        agent: name of the agent.
         task: name of the task.
         instance: the task instance.
         others: further labels, as ``key=value``.
 
     Raises:
-        InvalidInput: a label without a key or a value, given twice, or with an option of its own.
+        InvalidInput: a label without a key or a value, given twice, or one that has a separate
+            option.
     """
     for name, value in (("agent", agent), ("task", task), ("instance", instance)):
         if value is not None and not value.strip():

@@ -45,15 +45,15 @@ place, the environment, the result of a call, or nothing that is imported."""
 
 
 class SessionMapping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where sessions are; all but ``each`` looked up in a session.
+    """The paths of sessions; all but ``each`` are looked up in a session.
 
     Attributes:
-        each: the sessions in a document; the document itself unless said. Lines, and the elements of
-            an array, are documents of their own.
+        each: the sessions in a document; the document itself unless said. Lines, and the elements
+            of an array, are separate documents.
         id: the session's own id.
         task: name of the task.
         instance: of the task.
-        agent: who the agent was, to group by.
+        agent: name of the agent, to group by.
         model: that the agent ran on.
         utility: a result: a score in [0, 1], or true or false.
         user: whose session it is, by a pseudonym: the label ``user``.
@@ -78,19 +78,19 @@ class SessionMapping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class MessageMapping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where messages are; all but ``each`` looked up in a message.
+    """The paths of messages; all but ``each`` are looked up in a message.
 
     Attributes:
         each: the messages in a session, in order.
-        role: who speaks, one of the names in ``roles``.
-        text: what is said.
+        role: of the speaker, one of the names in ``roles``.
+        text: of the message.
         name: of the speaker, if several have one role.
         time: ISO 8601, or seconds since the epoch.
         call: for a result, the id of its call.
         input_tokens: of the model call behind the message.
         output_tokens: likewise.
-        feedback: of the user on this message: true or ``up``, false or ``down``, or a number where 1
-            is up, and 0 and -1 are down.
+        feedback: of the user on this message: true or ``up``, false or ``down``, or a number: 1 is
+            up, 0 and -1 are down.
         comment: of the user on this message.
         rating: of the progress of this message's round by the user, 1 to 5.
     """
@@ -109,7 +109,7 @@ class MessageMapping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class CallMapping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where tool calls are; all but ``each`` looked up in a call.
+    """The paths of tool calls; all but ``each`` are looked up in a call.
 
     Attributes:
         each: the calls in a message, in order.
@@ -144,11 +144,11 @@ class MappingSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """A mapping.
 
     Attributes:
-        session: where sessions are.
-        message: where messages are in a session.
+        session: paths of sessions.
+        message: paths of messages in a session.
         roles: what each role is; a role that is not named is a problem.
-        call: where calls are in a message; None for no calls.
-        output: where the shared output is in a message; None for none.
+        call: paths of calls in a message; None for no calls.
+        output: path of the shared output in a message; None for none.
     """
 
     message: MessageMapping
@@ -162,8 +162,8 @@ def load_mapping(path: Path) -> MappingSpec:
     """The mapping in a TOML file.
 
     Raises:
-        InvalidInput: it cannot be read, is no mapping, or has a path that is none.
-        MissingExtra: there is nothing to evaluate JSONPath with.
+        InvalidInput: it cannot be read, is not a mapping, or has an invalid path.
+        MissingExtra: the library that evaluates JSONPath is missing.
     """
     try:
         spec = msgspec.toml.decode(path.read_bytes(), type=MappingSpec)
@@ -252,8 +252,8 @@ class MappingImporter:
     """Reads JSON or JSON Lines as a mapping says.
 
     Args:
-        spec: where things are.
-        name: of the mapping, for what it is imported as.
+        spec: the mapping.
+        name: of the mapping, recorded as the format.
     """
 
     def __init__(self, spec: MappingSpec, name: str = _NAME) -> None:

@@ -72,7 +72,7 @@ class ActionReader:
 
         Args:
             event: the event.
-            data: the same as it stands in the file.
+            data: the same as bytes of the file.
         """
         action, observation = event.get("action"), event.get("observation")
         if isinstance(action, str):
@@ -204,7 +204,7 @@ class EventReader:
 
         Args:
             event: the event.
-            data: the same as it stands in the file.
+            data: the same as bytes of the file.
         """
         kind = str(event.get("kind"))
         if kind == "MessageEvent":
@@ -380,7 +380,7 @@ class OpenHandsImporter:
                 continue
             yield from _evaluated(result, piece.where, reading)
         if events:
-            # Of the first event alone, which stays as it is while the others come.
+            # From the first event alone, which stays the same while others are added.
             made = codec.digest(events[0][1].decode("utf-8", "replace"))[:12]
             yield from _session(f"{source.stem}-{made}", str(source), events, reading)
 
@@ -402,7 +402,7 @@ def _evaluated(result: _Evaluated, where: str, reading: Reading) -> Iterator[Fou
     flat: list[bytes] = []
     for raw in result.history:
         data = bytes(raw)
-        # Of old, an action and what came of it are a pair.
+        # In older files, an action and its result are a pair.
         flat += map(bytes, decode(data, list[msgspec.Raw])) if data[:1] == b"[" else [data]
     events = [(f"{where}, event {n}", data) for n, data in enumerate(flat, start=1)]
     made = codec.digest([data.decode("utf-8", "replace") for _, data in events])[:12]

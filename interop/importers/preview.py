@@ -1,4 +1,4 @@
-"""What an import would bring, without a log: sessions and their counts, and problems."""
+"""A preview of an import, without a log: sessions, their counts, and problems."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class SessionPreview(msgspec.Struct, kw_only=True):
         scores: utilities.
         ratings: of the progress of rounds.
         feedback: that people gave.
-        first: what was said first, cut to a line.
+        first: the first message, cut to a line.
     """
 
     session: str
@@ -57,7 +57,7 @@ class SessionPreview(msgspec.Struct, kw_only=True):
 
 
 class ImportPreview(msgspec.Struct, frozen=True, kw_only=True):
-    """All sessions, and what a person should know."""
+    """All sessions, with remarks for a person."""
 
     sessions: list[SessionPreview]
     remarks: list[Remark]
@@ -69,8 +69,8 @@ _FIRST = 60
 def preview_foreign(source: Path, importer: Importer, reading: Reading) -> ImportPreview:
     """Reads a source through, and counts; blocks on files.
 
-    What an import would refuse is a problem: an event that no log can hold, and a second session of
-    one name that goes on in another way than the first.
+    Anything that an import would refuse is a problem: an event that no log can hold, and a second
+    session of the same name whose events differ.
 
     Raises:
         InvalidInput: the source as a whole cannot be read.

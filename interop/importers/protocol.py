@@ -1,4 +1,4 @@
-"""The protocol of importers: what turns somebody else's log into sessions of ours.
+"""The protocol of importers, which convert another tool's log into Duolog sessions.
 
 An importer is found by its entry point in the group ``duolog.importers``: a factory without
 arguments. It knows one format, and reads from files; it never sees the log that it fills.
@@ -56,7 +56,7 @@ class Remark(NamedTuple):
 
 
 Found: TypeAlias = Foreign | Remark
-"""What an importer reads: events, session by session, each stream in order; and remarks."""
+"""The items that an importer reads: events, by session, each stream in order; and remarks."""
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,10 +65,10 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         zone: of local times that do not say their zone; None for the zone of this machine.
         growing: another program is still writing the source: a last line without an end is not
-            complete, and what a last message repeats may change.
-        counted: by session, tokens of model calls that the log holds, by the version of the trace: a
-            source that was cut off in a reply when it was imported goes on behind the call that was
-            counted there. Empty unless a log was compared.
+            complete, and the content that a last message repeats may change.
+        counted: by session, tokens of model calls that the log holds, by the version of the trace:
+            if a source was cut off in a reply when it was imported, reading continues after the
+            call that was counted there. Empty unless a log was compared.
         redact: removes secrets from each event; None for nothing.
     """
 
@@ -83,7 +83,7 @@ class Importer(Protocol):
 
     @property
     def name(self) -> str:
-        """What the format is called, as after ``--format``."""
+        """The name of the format, as after ``--format``."""
         ...
 
     @property
@@ -96,15 +96,15 @@ class Importer(Protocol):
 
         Args:
             source: a file or a directory.
-            shape: what the file begins like; None for a directory, or for what is no JSON.
+            shape: of the file's beginning; None for a directory, or if it is not JSON.
         """
         ...
 
     def read(self, source: Path, reading: Reading) -> Iterator[Found]:
         """Reads a source from beginning to end, one session after the other; blocks on files.
 
-        Reading the same source again gives the same. What cannot be read is remarked as a
-        ``problem`` if the rest can still be read.
+        Reading the same source again gives the same. Unreadable parts are reported as a ``problem``
+        if the rest can still be read.
 
         Raises:
             InvalidInput: the source as a whole is not of this format, or cannot be read.

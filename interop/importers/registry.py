@@ -77,8 +77,8 @@ def recognise(source: Path, importers: Iterable[Importer] | None = None) -> Impo
 
     Args:
         source: a file or a directory.
-        importers: who is asked; None for all that are installed. To find these takes far longer than
-            to ask them: who asks for many files finds them once.
+        importers: the importers to ask; None for all that are installed. Finding these takes far
+            longer than asking them, so for many files find them once.
 
     Raises:
         InvalidInput: the source cannot be read, or several recognise it.
@@ -99,14 +99,14 @@ def recognise(source: Path, importers: Iterable[Importer] | None = None) -> Impo
 
 
 def entries_of(directory: Path, seen: set[Path], root: Path) -> list[Path]:
-    """The files and directories in a directory, by their names. Hidden ones are left out, and what is
-    neither, such as a pipe. So are links that lead out of the root.
+    """The files and directories in a directory, by their names. Hidden ones are left out, as are
+    pipes and the like, and links that lead out of the root.
 
     Args:
-        directory: that is looked into.
+        directory: the directory to search.
         root: the directory that is imported.
-        seen: directories that were looked into; of one among them there is nothing, since a link may
-            lead back to it. This one is added.
+        seen: directories that were searched; none of them is searched again, since a link may lead
+            back to it. This one is added.
 
     Raises:
         OSError: it cannot be read.
@@ -121,7 +121,7 @@ def entries_of(directory: Path, seen: set[Path], root: Path) -> list[Path]:
 
 
 def _importable_below(directory: Path, seen: set[Path], root: Path) -> Iterator[Path]:
-    """The files below a directory that may hold conversations, by their names. What cannot be read is
+    """The files below a directory that may hold conversations, by their names. Unreadable ones are
     left out.
     """
     try:

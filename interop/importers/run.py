@@ -75,15 +75,15 @@ class ImportStream:
 
     @property
     def is_short(self) -> bool:
-        """Whether it may be appended by ``begin``, beside others: little of it waits, nothing of it
-        was compared, and the log does not take it for a repetition, as it does with events that all
+        """Whether ``begin`` may append it together with others: little of it waits, nothing of it
+        was compared, and the log does not take it for a repetition, which it can do if all events
         have ids.
         """
         short = self._size < _SHORT and not self._compared
         return short and any(draft.id is None for draft in self._drafts)
 
     async def begin(self) -> None:
-        """Appends all that waits if the log has nothing of the stream; else it goes on waiting."""
+        """Appends the waiting events if the log has nothing of the stream; else they wait."""
         try:
             records = await self._log.append(
                 self.session, self._drafts, stream=self.name, expected_version=0
@@ -94,8 +94,8 @@ class ImportStream:
         self._clear()
 
     async def compare(self) -> str | None:
-        """Compares what waits with what the log holds, which need not be appended; gives what is
-        wrong if the log has something else.
+        """Compares the waiting events with the log; known ones need not be appended. Returns the
+        problem if the log has something else.
         """
         if not self._compared:
             self._compared = True
@@ -146,8 +146,8 @@ class ImportStream:
         return left_out
 
     async def calls(self) -> dict[int, Tokens]:
-        """The model calls that the log holds from where ``compare`` found something else, by version:
-        none if that is no such call.
+        """The model calls in the log from the first difference that ``compare`` found, by version;
+        none if the difference is not a model call.
         """
         found: dict[int, Tokens] = {}
         record = self._next
@@ -214,8 +214,8 @@ def _same(record: Record, draft: Draft, body: bytes) -> bool:
 
 
 def _is_grown(held: object, event: object) -> bool:
-    """Whether an opening differs in what shows only later in a source that grows: who else takes
-    part, on which model, and more that is noted of it. The log keeps what it has.
+    """Whether an opening differs only in facts that appear later in a growing source: more
+    participants, models and notes. The log keeps its own opening.
     """
     if not isinstance(held, SessionOpened) or not isinstance(event, SessionOpened):
         return False
@@ -243,16 +243,16 @@ _Progress: TypeAlias = Callable[[int], None]
 
 
 class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What an import did.
+    """The result of an import.
 
     Attributes:
         sessions: sessions in the source.
         forks: branches of them that were left, which are sessions of their own in the log.
         records: events taken into the log.
         known: events that the log had already.
-        parted: by session, the last version of its trace that the log and the source have in common,
-            where the source goes on in another way than the log: these sessions were refused.
-        remarks: what a person should know of it: problems, and differences on purpose.
+        parted: by session, the last version of its trace that the log and the source have in
+            common, if the source continues differently from the log: these sessions were refused.
+        remarks: notes for a person: problems, and differences on purpose.
     """
 
     sessions: int
@@ -264,7 +264,7 @@ class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Survey(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found when a source was read through.
+    """The findings of reading a source through.
 
     Attributes:
         problems: in it.
@@ -291,7 +291,7 @@ async def survey_foreign(
 
     Raises:
         InvalidInput: the source as a whole cannot be read.
-        PluginFailed: the importer or ``progress`` raised what is no ``Exception``.
+        PluginFailed: the importer or ``progress`` raised something that is not an ``Exception``.
     """
     found = read_from(source, importer, reading)
     problems: list[Remark] = []
@@ -335,16 +335,16 @@ async def import_foreign(
 ) -> ImportResult:
     """Takes the sessions in a source into a log.
 
-    What the log has already is passed over, so that importing again adds nothing, and an import
-    that was interrupted is finished by running it again. A session that has grown since is taken
-    on from where the log has it.
+    Events already in the log are skipped, so importing again adds nothing, and running an
+    interrupted import again finishes it. A session that has grown since continues after its last
+    event in the log.
 
     Args:
         log: an open log.
         source: a file or a directory.
         importer: reads it.
         reading: how.
-        keep_going: take what can be taken. Else the first problem ends the import.
+        keep_going: import everything readable. Else the first problem ends the import.
         look_first: unless it keeps going, read the source through before anything is taken.
         survey: of the source, if that was done already.
         progress: called with the number of events done so far.
@@ -353,7 +353,7 @@ async def import_foreign(
         InvalidInput: the source cannot be read, or, unless ``keep_going``, part of it; or the log
             has a session of that name with other contents.
         LogUnavailable: the log cannot be written.
-        PluginFailed: the importer or ``progress`` raised what is no ``Exception``.
+        PluginFailed: the importer or ``progress`` raised something that is not an ``Exception``.
     """
     reading = reading or Reading()
     if survey is None and look_first and not keep_going:
@@ -409,13 +409,14 @@ class _Import:
 
     Args:
         log: an open log.
-        source: what is imported.
-        keep_going: take what can be taken.
+        source: the source to import.
+        keep_going: import everything readable.
         before: the first time that it was gone through, if ``counted`` has something.
 
     Attributes:
         counted: sessions that were cut off within a reply when they were imported before, with the
-            model calls that the log holds from there on: to be read as they go on behind these.
+            model calls that the log holds from there on: they are read as if they continued after
+            these.
     """
 
     def __init__(
@@ -445,7 +446,7 @@ class _Import:
         return self._records + self._known + sum(s.known + s.added for s in self._streams.values())
 
     async def take(self, part: Part) -> None:
-        """Takes the next part of what was read."""
+        """Takes the next part of the source."""
         if isinstance(part, Remark):
             if part.kind == "problem":
                 await self.settle()
@@ -461,7 +462,8 @@ class _Import:
                 self._sessions += 1
             else:
                 await self.settle()
-                # The branch that a session went on with since is what the log has of it: no fork besides.
+                # The log already has the branch on which the session continued, so it needs no
+                # fork.
                 self._refused = origin in self._apart
                 self._forks += not self._refused
         if self._refused:
@@ -508,7 +510,7 @@ class _Import:
                 await self._close(stream)
 
     def taken(self) -> ImportResult:
-        """What was done."""
+        """The result so far."""
         if not self._sessions and not self._remarks:
             self._remarks.append(
                 Remark("difference", "nothing was said or done in it", str(self._source))

@@ -1,10 +1,10 @@
 """The importer for trajectories of SWE-agent: one file, one session, read message by message.
 
-The task text, which is the first message after the instructions, is the human's request. What the
-environment answers stands in messages of the user (older files) or of tools; demonstrations are
-left out. A reply is a thought and an action; the thought is a note of the agent's own. A file without
-a history has the same in its trajectory, step by step. Those of mini-swe-agent hold messages, in which
-the action is a block of code or a call.
+The task text, which is the first message after the instructions, is the human's request. The
+environment's answers are in messages of the user (older files) or of tools; demonstrations are left
+out. A reply is a thought and an action; the thought is the agent's private note. A file without a
+history has the same in its trajectory, step by step. Those of mini-swe-agent hold messages, in
+which the action is a block of code or a call.
 """
 
 from __future__ import annotations

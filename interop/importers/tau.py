@@ -1,13 +1,13 @@
 """The importer for trajectories of τ-bench and τ²-bench.
 
-τ-bench writes a list of runs (``task_id``, ``reward``, ``traj``, ``trial``), whose ``traj`` are chat
-messages; τ²-bench a file of results (``simulations``, with ``tasks`` and ``info``), or one beside a
-directory ``simulations`` with a file for each. Users call tools there too. What an agent, a user or
-the evaluation alone may know (its policy, the scenario, what was to be done) is private to it. The
-reward is the utility of the last round; a run that broke off for reasons outside of it has none.
+τ-bench writes a list of runs (``task_id``, ``reward``, ``traj``, ``trial``), whose ``traj`` are
+chat messages; τ²-bench a file of results (``simulations``, with ``tasks`` and ``info``), or one
+next to a directory ``simulations`` with a file for each. Users call tools there too. Information
+for an agent, a user or the evaluation alone (policy, scenario, expected actions) is private to it.
+The reward is the utility of the last round; a run that was aborted for external reasons has none.
 
 Markers with which simulated users end a conversation, ``###STOP###`` for instance, stay in their
-messages, and are what closes the session.
+messages, and close the session.
 """
 
 from __future__ import annotations
@@ -56,15 +56,17 @@ SCORER: Final = ScorerRef(name="tau", version="1", config=codec.digest({"value":
 """The reward as the benchmark computed it."""
 
 SATISFIED: Final = "###STOP###"
-"""What the simulated user is told to say once its goal is satisfied, and for no other reason. It has
-other marks for being handed on, and for what its instructions do not cover."""
+"""Mark that the simulated user sends only when its goal is satisfied.
+
+It has other marks for a transfer, and for cases outside its instructions.
+"""
 
 SIMULATED: Final = "simulated"
 """What decides for the user, if no more is known of it: it is always a program."""
 
 
 class Turn(NamedTuple):
-    """A message: its place from 1, as it stands, and its steps."""
+    """A message: its place from 1, the original, and its steps."""
 
     number: int
     item: Item
@@ -307,9 +309,9 @@ def _spoken(said: Utterance) -> Iterator[Step]:
 
 
 RESULTS: Final = "results.json"
-"""What the file of results is called, if each simulation has its own."""
+"""Name of the file of results, if each simulation has its own file."""
 DIRECTORY: Final = "simulations"
-"""Where those are."""
+"""The directory of these files."""
 
 _USER_STOP: Final = "user_stop"
 _ENDINGS: Final[Mapping[str, tuple[CloseReason, str]]] = {
@@ -373,7 +375,7 @@ class _About(msgspec.Struct):
 
 
 def read_results(path: Path, reading: Reading) -> Iterator[Found]:
-    """The simulations of a file of results, which may lie beside it.
+    """The simulations of a file of results, which may be separate files next to it.
 
     Raises:
         InvalidInput: it cannot be read.

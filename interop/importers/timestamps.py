@@ -32,19 +32,19 @@ def zone_named(name: str) -> tzinfo | None:
 
 
 def zone_name(zone: tzinfo | None) -> str:
-    """What a zone is called."""
+    """The name of a zone."""
     return _LOCAL if zone is None else str(zone)
 
 
 def seconds_of(stamp: object, zone: tzinfo | None) -> float | None:
     """Seconds since the epoch of a time stamp; None if it is none.
 
-    A number is taken for such seconds; one that lies beyond the year 9999, such as of milliseconds, is
-    no time. A text is read as ISO 8601; one that names no zone is local
-    time in ``zone``. Of an hour that occurs twice when clocks are set back, the first is meant.
+    A number is taken for such seconds; a number beyond the year 9999, such as milliseconds, is not
+    a time. A text is read as ISO 8601; without a zone it is local time in ``zone``. If an hour
+    occurs twice because clocks are set back, the first one is used.
 
     Args:
-        stamp: what stands in the source.
+        stamp: the value in the source.
         zone: of local times; None for this machine's.
     """
     if not isinstance(stamp, str):

@@ -61,7 +61,7 @@ class TraceBuilder:
         session: id of the session.
 
     Attributes:
-        state: where the trace stands.
+        state: of the trace.
         time: of the last trace event.
     """
 
@@ -152,7 +152,7 @@ class TraceBuilder:
         return found
 
     def close(self, closed: SessionClosed, role: Role, time: float) -> list[Foreign]:
-        """The end, by the actor that it names; what is in flight is cancelled."""
+        """The end, by the actor that it names; cancels actions in flight."""
         return self._handle(CloseSession(closed), Sender(closed.by, role, time))
 
     def measure(self, scored: UtilityScored) -> Foreign:

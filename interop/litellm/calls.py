@@ -1,7 +1,8 @@
-"""Decodes what LiteLLM passes to its callbacks: the call as a ``ModelCalled``, and its owner.
+"""Decodes the arguments that LiteLLM passes to its callbacks: the call as a ``ModelCalled``, and
+its owner.
 
-LiteLLM hands over one big dictionary per call. The caller's ``metadata`` in it says which session
-the call belongs to, and who in it made the call.
+LiteLLM hands over one big dictionary per call. The caller's ``metadata`` in it names the session of
+the call, and the actor who made it.
 """
 
 from __future__ import annotations
@@ -34,22 +35,22 @@ SESSION: Final = "duolog_session"
 alone."""
 
 ACTOR: Final = "duolog_actor"
-"""Key in a call's metadata: who made it; ``agent`` by default."""
+"""Key in a call's metadata: its actor; ``agent`` by default."""
 
 ROLE: Final = "duolog_role"
 """Key in a call's metadata: ``human`` if a simulated user made it."""
 
 PURPOSE: Final = "duolog_purpose"
-"""Key in a call's metadata: what it was made for; ``act`` by default."""
+"""Key in a call's metadata: its purpose; ``act`` by default."""
 
 _UNIMPORTANT: Final = frozenset(
     {"stream", "stream_options", "max_retries", "extra_body", "extra_headers", "timeout"}
 )
-"""Parameters that change nothing in what is asked."""
+"""Parameters that do not change the request's contents."""
 
 
 class CallOwner(NamedTuple):
-    """Who made a call: session, actor and role, and what it was made for."""
+    """The owner of a call: session, actor, role and purpose."""
 
     session: str
     actor: str
@@ -150,7 +151,7 @@ def _digest(details: Mapping[str, object]) -> str:
 
 
 def _metadata(details: Mapping[str, object]) -> Mapping[str, object]:
-    """What the caller passed as ``metadata``."""
+    """The caller's ``metadata``."""
     parameters = details.get("litellm_params")
     if isinstance(parameters, Mapping):
         for name in ("metadata", "litellm_metadata"):

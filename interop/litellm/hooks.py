@@ -36,7 +36,7 @@ class LiteLLMLogger(CustomLogger):
         return await self._calls.settle(session, seconds)
 
     def wait(self, session: str | None = None, seconds: float = 10.0) -> bool:
-        """The same for threads that have no event loop."""
+        """The same for threads without an event loop."""
         return self._calls.wait(session, seconds)
 
     def statistics(self) -> LiteLLMStatistics:

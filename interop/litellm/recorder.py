@@ -38,7 +38,7 @@ class EmbeddedLog(Protocol):
 
 
 class LiteLLMStatistics(msgspec.Struct, frozen=True, kw_only=True):
-    """How a logger of LiteLLM calls stands.
+    """The state of a logger of LiteLLM calls.
 
     Attributes:
         recorded: calls handed over to the log.
@@ -57,7 +57,7 @@ class LiteLLMStatistics(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CallWaiter(Protocol):
-    """What ``litellm_logger`` gives offers a product, besides the hooks that LiteLLM calls."""
+    """The methods that ``litellm_logger`` adds for products to the hooks that LiteLLM calls."""
 
     async def settle(self, session: str | None = None, seconds: float = 10.0) -> bool:
         """Waits until LiteLLM has reported all calls that were begun.
@@ -72,7 +72,7 @@ class CallWaiter(Protocol):
         ...
 
     def wait(self, session: str | None = None, seconds: float = 10.0) -> bool:
-        """The same for threads that have no event loop."""
+        """The same for threads without an event loop."""
         ...
 
     def statistics(self) -> LiteLLMStatistics:
@@ -220,7 +220,7 @@ class CallRecorder:
         return not self.under_way(session)
 
     def wait(self, session: str | None, seconds: float) -> bool:
-        """The same in a thread that has no event loop."""
+        """The same in a thread without an event loop."""
         until = time.monotonic() + seconds
         pause = threading.Event()
         while self.under_way(session) and time.monotonic() < until:

@@ -1,6 +1,6 @@
 """Scores, ratings and feedback as ``gen_ai.evaluation.result`` events, and as metrics.
 
-The conventions do not say yet how to name who evaluated; until they do, names of ours say it.
+The conventions do not name the evaluator yet; until they do, Duolog's own attributes do.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ __all__ = ("EVALUATED", "SessionContext", "evaluation_signals")
 
 
 class SessionContext(NamedTuple):
-    """What is known of the session in which something was judged.
+    """The known facts about the session of an evaluation.
 
     Attributes:
         labels: of the session, for metrics.
         turns: by the version of a snapshot, the key of the turn in which it was taken.
         rounds: how the rounds that have spans are counted.
-        content: whether what was said may be exported.
+        content: whether contents may be exported.
     """
 
     labels: Attributes

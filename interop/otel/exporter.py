@@ -1,4 +1,4 @@
-"""Follows a log and exports it to OpenTelemetry, in a thread beside; never in the product's way."""
+"""Follows a log and exports it to OpenTelemetry, in a separate thread, without delaying the product."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from .signals import SignalFold, TraceOrigin
 __all__ = ("ExportStatistics", "MakeFolds", "OtelExport")
 
 MakeFolds: TypeAlias = Callable[[str, TraceOrigin | None], Sequence[SignalFold]]
-"""Makes the folds of a session, given its id and, of a fork, where it comes from."""
+"""Makes the folds of a session, given its id and, for a fork, its origin."""
 
 VERSION: Final = "1"
-"""Of what is exported; the log keeps a checkpoint per name and version."""
+"""Version of the export; the log keeps a checkpoint per name and version."""
 
 _BATCH: Final = 256  # records that are exported in one go
 _KEEP: Final = 4096  # sessions whose state is kept at hand
@@ -50,13 +50,13 @@ class _Settling(Protocol):
 
 
 class ExportStatistics(msgspec.Struct, frozen=True, kw_only=True):
-    """How an export stands.
+    """The state of an export.
 
     Attributes:
         position: of the log, up to which all was exported.
         lag: how many positions the log is ahead of that.
         exported: records exported since it was started.
-        failed: failures; what could not be exported is not tried again.
+        failed: failures; failed records are not exported again.
         sessions: sessions at hand.
     """
 
@@ -76,12 +76,12 @@ class OtelExport:
 
     Args:
         log: the log.
-        emitter: where it goes.
-        folds: what is exported.
+        emitter: sends the signals.
+        folds: make the signals.
         session: only this session; None for all.
         name: under which the log keeps the checkpoint; None to keep none.
-        after_position: where to begin if the log keeps no checkpoint under that name.
-        deadline: seconds for which leaving it goes on exporting.
+        after_position: position to begin after if the log keeps no checkpoint under that name.
+        deadline: seconds for which leaving it continues to export.
         retry: seconds before the first new attempt if the log cannot be read.
     """
 
@@ -163,7 +163,7 @@ class OtelExport:
             await self._save()
 
     def statistics(self) -> ExportStatistics:
-        """How it stands."""
+        """The state of the export."""
         position = self._follower.position
         return ExportStatistics(
             position=position,
@@ -183,7 +183,7 @@ class OtelExport:
                     await self._export(await self._follower.take(_BATCH))
         except* LogClosed:
             pass
-        except* Exception as error:  # noqa: BLE001  (the product goes on without)
+        except* Exception as error:  # noqa: BLE001  (the product continues without it)
             get_logger("otel").error(
                 "an export has ended", error=repr(error.exceptions[0]), exc_info=error
             )
@@ -218,7 +218,7 @@ class OtelExport:
         origin, virtual = None, False
         try:
             opened = first.event
-        except CodecError:  # it is reported where it is folded
+        except CodecError:  # the fold reports it
             opened = None
         if isinstance(opened, SessionOpened):
             virtual = opened.clock == "virtual"
@@ -237,8 +237,8 @@ class OtelExport:
     # --- the checkpoint ---------------------------------------------------------------------------
 
     async def _save(self) -> None:
-        """Flushes what was exported, and moves the checkpoint there. What is exported after it is
-        exported again if the process is killed.
+        """Flushes the exported signals, and moves the checkpoint there. If the process is killed,
+        later signals are exported again.
         """
         position = self._follower.position
         if not self._follower.has_uncommitted:

@@ -76,7 +76,7 @@ def call_signals(
     *,
     content: bool,
 ) -> Iterator[Signal]:
-    """The span of a model call, and what is measured of it.
+    """The span of a model call, with its metrics.
 
     Args:
         event: the call.
@@ -85,7 +85,7 @@ def call_signals(
         start: when it began.
         session: session id.
         labels: of the session, for metrics.
-        content: whether what was said may be exported.
+        content: whether contents may be exported.
     """
     provider, model = model_named(event.model)
     about = {
@@ -116,7 +116,7 @@ def call_signals(
 
 
 def usage(event: ModelCalled) -> dict[str, Value]:
-    """What a model call used, as far as that is known: tokens by class, and what they cost."""
+    """The known usage of a model call: tokens by class, and their cost."""
     tokens = event.tokens
     found = {
         names.INPUT_TOKENS: tokens.prompt,
@@ -130,7 +130,7 @@ def usage(event: ModelCalled) -> dict[str, Value]:
 
 
 def _reply(reply: JSON, *, content: bool) -> dict[str, Value]:
-    """What a reply contains, if it has the shape in which Duolog's own callers record it."""
+    """The contents of a reply, if it has the shape that Duolog's own callers record."""
     found: dict[str, Value] = {}
     if not isinstance(reply, Mapping):
         return found

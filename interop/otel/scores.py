@@ -73,27 +73,27 @@ def otel_export(
     """Exports a log to OpenTelemetry as it grows: spans, evaluation events and metrics.
 
     Enter it with ``async with`` while the log is open. It sets nothing up: the providers are the
-    product's, or the global ones. It runs beside, in a thread; an exporter that is slow or fails
-    holds nobody up, and what fails is logged and counted.
+    product's, or the global ones. It runs in a separate thread; a slow or failing exporter delays
+    nothing, and failures are logged and counted.
 
-    The log keeps a checkpoint under ``name``, so that the export goes on there after a restart. Only
-    what was exported in the last seconds before a process was killed is exported again: its spans
-    under the same ids, its events with the same ``duolog.log.position``.
+    The log keeps a checkpoint under ``name``, so that the export continues there after a restart.
+    Only what was exported in the last seconds before a process was killed is exported again: its
+    spans under the same ids, its events with the same ``duolog.log.position``.
 
     Args:
         log: the log.
         tracer_provider: of spans; None for the global one.
         meter_provider: of metrics; None for the global one.
         logger_provider: of events; None for the global one.
-        content: whether to export what people, agents, tools and models said, too.
+        content: whether to export the texts of people, agents, tools and models, too.
         session: only this one; None for all.
         options: how to score: rounds, tolerances, whose utility and ratings count.
         name: under which the log keeps the checkpoint; one per destination. None keeps none.
-        after_position: where to begin if the log keeps no checkpoint under that name.
+        after_position: position to begin after if the log keeps no checkpoint under that name.
         virtual_epoch: of sessions on virtual time, UTC epoch seconds at which that begins.
         session_url: address of a session, with ``{session}`` for its id, e.g. in the workbench; the
             session's span and its turns have it as ``duolog.session.url``.
-        deadline: seconds for which leaving it goes on exporting.
+        deadline: seconds for which leaving it continues to export.
         retry: seconds before the first new attempt if the log cannot be read.
 
     Raises:
@@ -220,7 +220,7 @@ class ScoreSignals:
                 yield MetricMeasured(metric, count - (counted or 0), self._labels)
 
     def _final(self, utility: float | None) -> Iterator[Signal]:
-        """The final utility as a metric, once, be it scored only after the end."""
+        """The final utility as a metric, once, even if it is scored only after the end."""
         if utility is not None and not self._measured:
             self._measured = True
             yield MetricMeasured(names.FINAL_UTILITY, utility, self._labels)
@@ -237,7 +237,7 @@ class ScoreSignals:
                 yield MetricMeasured(metric, value - before, {**self._labels, **attributes})
 
     def _stop(self, record: Record, number: int, tau: int, *, enforced: bool) -> Iterator[Signal]:
-        """An advice to stop, once: it follows from the ratings, and may be recorded besides."""
+        """Stop advice, once: it follows from the ratings, and may also be recorded."""
         if (number, tau) in self._stops:
             return
         self._stops.add((number, tau))
@@ -253,7 +253,7 @@ class ScoreSignals:
 
 
 def _utility(name: str, utility: float | None) -> Attributes:
-    """The utility as an attribute, if there is one: nobody measured what is missing."""
+    """The utility as an attribute, if it was measured."""
     return {} if utility is None else {name: utility}
 
 

@@ -1,4 +1,4 @@
-"""Signals to OpenTelemetry: spans, events and metrics, through providers that somebody else set up."""
+"""Signals to OpenTelemetry: spans, events and metrics, through providers that the product set up."""
 
 from __future__ import annotations
 
@@ -81,14 +81,14 @@ class Emitter:
     """Emits through a tracer, a logger and meters; shared by all sessions.
 
     The ids of spans are derived from the session, if the tracer is one of the SDK's: so a session
-    that is exported again, or further after a restart, is the same trace. Any other tracer gives random
-    ids, and what follows a restart lies in a trace of its own.
+    that is exported again, or further after a restart, is the same trace. Any other tracer gives
+    random ids, and after a restart the spans are in a separate trace.
 
     Args:
         tracer_provider: None for the global one; so are the others.
         meter_provider: of metrics.
         logger_provider: of events.
-        epoch: where virtual time begins, UTC epoch seconds.
+        epoch: start of virtual time, UTC epoch seconds.
         session_url: address of a session, with ``{session}`` for its id; None for none.
     """
 
@@ -141,9 +141,8 @@ class Emitter:
             self._histograms[signal.name].record(signal.value, signal.attributes)
 
     def flush(self, seconds: float) -> bool:
-        """Has spans and events leave for where they go; whether they did, as far as is known.
-
-        Metrics leave at times of their own.
+        """Flushes spans and events; returns whether this is known to have worked. Metrics have
+        their own schedule.
         """
         done = True
         for provider in self._providers:

@@ -49,16 +49,15 @@ class EmitsSessions(Protocol):
 class SessionExporter:
     """Exports one session.
 
-    What lies in the history, and what a fork took over from its origin, was exported before, or
-    belongs to another session: it is folded, and of its spans only those that are still open are
-    started again.
+    Records in the history, or that a fork took over from its origin, were exported before or belong
+    to another session. They are folded, and only their open spans are started again.
 
     Args:
         session: session id.
         folds: fold its records; the signals of the first come first.
-        emitter: where the signals go.
+        emitter: sends the signals.
         history: the records before the first that is to be exported.
-        report: notified of what fails; the rest goes on.
+        report: called with each failure; the rest continues.
     """
 
     def __init__(
@@ -78,7 +77,7 @@ class SessionExporter:
         self._open: dict[str, list[SpanStarted | SpanNoted]] = {}
 
     def export(self, record: Record) -> None:
-        """Exports a record. May take as long as an exporter takes; what a plug-in raises is reported."""
+        """Exports a record. May block as long as an exporter does; errors of plug-ins are reported."""
         for earlier in self._history:
             still_open(self._open, self._signals(earlier))
         self._history = ()
@@ -95,7 +94,7 @@ class SessionExporter:
         try:
             event = record.event
         except CodecError as error:
-            # Its envelope still counts, so that rounds are where they were.
+            # Its envelope still counts, so that rounds do not move.
             self._report("a record could not be read", self.session, error)
             record = msgspec.structs.replace(record, body=None)
             event = record.event

@@ -1,7 +1,7 @@
-"""What is exported to OpenTelemetry, independent of its libraries: spans, events and metrics.
+"""The signals for OpenTelemetry, independent of its libraries: spans, events and metrics.
 
-Spans are named by keys that are unique in their session. The same log gives the same signals, in the
-same order, whoever asks and when; so a fold that begins again ends up with the same open spans.
+Spans are named by keys that are unique in their session. The same log always gives the same
+signals, in the same order, so a fold that restarts ends up with the same open spans.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class SpanStarted(NamedTuple):
         parent: key of the span that it lies in; None for the session.
         name: of the span.
         start: seconds, on the session's clock.
-        attributes: what is known from the start.
-        client: it is a call of something outside.
+        attributes: known from the start.
+        client: whether it calls an external service.
         origin: the session that this one was forked from.
         request: the W3C trace context of the request that it is part of: its parent there.
     """
@@ -101,7 +101,7 @@ class EventEmitted(NamedTuple):
     Attributes:
         name: of the event.
         time: seconds, on the session's clock.
-        attributes: what it says.
+        attributes: of the event.
         about: keys of the spans that it is about; the first that can be found counts.
         severity: ``warn`` if something went wrong.
     """

@@ -60,8 +60,8 @@ class EntryTree:
             self._parents = array("q")
             return
         self._parents = _parents(entries)
-        # By place, what hangs there and may lie beside a line, parts of replies and results: the place
-        # of the one that does; if there are several, their places by reply (None for results).
+        # By place, the children that may lie off the main line, parts of replies and results: the
+        # place of the only one; if there are several, their places by reply (None for results).
         self._only = array("q", [_NONE]) * len(entries)
         self._beside: dict[int, dict[str | None, list[int]]] = {}
         for place, entry in enumerate(entries):

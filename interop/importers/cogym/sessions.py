@@ -368,7 +368,7 @@ class SessionReader:
             yield from self._act(row, role, call, time)
 
     def end(self, row: Row) -> Iterator[Found]:
-        """Takes a last record that finishes the session, and is not an act; yields everything before it."""
+        """Takes a last record that ends the session without an act; yields what preceded it."""
         yield from self._notices(row)
         role = role_of(row.role)
         self.acts[role] += 1

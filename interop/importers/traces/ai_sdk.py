@@ -1,4 +1,4 @@
-"""Spans of the AI SDK (Vercel), whose attributes have names of their own (``ai.*``).
+"""Spans of the AI SDK (Vercel), whose attributes are named ``ai.*``.
 
 A call of ``generateText`` or ``streamText`` is a span with the prompt and the last answer; inside of it
 lie one for each call of the model (``.doGenerate``, ``.doStream``) and one for each tool.
@@ -15,7 +15,7 @@ from .spans import SpanKind, value_of
 __all__ = ("CONVERSATION", "FUNCTION", "TOOL_CALL", "input_of", "kind_of", "output_of")
 
 TOOL_CALL: Final = "ai.toolCall"
-"""What the span of a tool is called."""
+"""The name of a tool's span."""
 FUNCTION: Final = "ai.telemetry.functionId"
 """The name that a program gave to the whole call: that of its agent."""
 CONVERSATION: Final = tuple(
@@ -29,7 +29,7 @@ _TOOL_CALLS: Final = ("ai.response.toolCalls", "ai.result.toolCalls")
 
 
 def kind_of(attributes: Mapping[str, JSON], name: str) -> SpanKind | None:
-    """What a span of the AI SDK is; None for a span of anything else.
+    """The kind of a span of the AI SDK; None for any other span.
 
     Args:
         attributes: by their dotted names.

@@ -63,8 +63,8 @@ def span_of(
         start: seconds since the epoch.
         parent: id of the span around it.
         end: seconds since the epoch.
-        error: what went wrong.
-        kind: OpenInference's, if it stands beside the attributes.
+        error: the failure, if any.
+        kind: OpenInference's, if it is stored next to the attributes.
     """
     kind = kind or _text(attributes, "openinference.span.kind")
     openinference = kind is not None
@@ -109,7 +109,7 @@ def span_of(
 
 
 def _kind_of(attributes: Mapping[str, JSON], name: str) -> SpanKind:
-    """What a span of the semantic conventions is, which older ones only name it after."""
+    """The kind of a span of the semantic conventions; older versions only encode it in the name."""
     operation = _text(attributes, "gen_ai.operation.name", "llm.request.type")
     if operation is not None:
         return _OPERATIONS.get(operation, "other")
@@ -210,7 +210,7 @@ def _output(attributes: Mapping[str, JSON], kind: SpanKind) -> JSON:
 
 
 def _inside(held: JSON, key: str) -> JSON:
-    """What a framework's callback put around an input or output."""
+    """The input or output inside the wrapper of a framework's callback."""
     value = value_of(held)
     return value[key] if isinstance(value, Mapping) and key in value else value
 

@@ -1,9 +1,9 @@
 """Spans, joined to conversations.
 
 Each model call repeats the conversation so far, wrappers repeat what is inside of them, and a turn
-may be a trace of its own. So the innermost calls count: what a person said is what stands behind the
-last reply in a call's input, and was not seen before; what the agent said and called is the output;
-a tool's span is the outcome of a call, by its id, else by its name.
+may be a separate trace. So the innermost calls count: a person's messages follow the last reply in
+a call's input, and were not seen before; the agent's messages and calls are the output; a tool's
+span is the outcome of a call, by its id, else by its name.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def transcripts_of(
         spans: in any order; one that is there twice counts once.
         format: name of the importer.
         where: the place in the source.
-        inputs: what went into the whole, besides the inputs of outermost spans.
+        inputs: of the whole, in addition to the inputs of outermost spans.
         config: settings and metadata to keep.
     """
     for session, members in by_session(spans).items():
@@ -79,7 +79,7 @@ def by_session(spans: Iterable[Span]) -> dict[str, list[Span]]:
     """The spans of each conversation in the order of their beginnings, each once.
 
     A span belongs to the conversation that it names, else to the one that its trace names; a trace
-    that names none is one of its own.
+    that names none is a separate conversation.
     """
     found = {(span.trace, span.id): span for span in reversed(list(spans))}
     named: dict[str, str] = {}
@@ -141,9 +141,8 @@ def _plain(text: str) -> str:
 
 
 def _unanswered(messages: Sequence[Message], last: int) -> list[str]:
-    """The calls of the last reply, if none of them has a result behind it.
-
-    No model goes on without them, so what stands behind is the result.
+    """The calls of the last reply, if none of them has a result after it. No model continues
+    without results, so the next messages are the results.
     """
     if last < 0:
         return []
@@ -170,7 +169,7 @@ def _is_blank(output: JSON) -> bool:
 
 
 class _Place(NamedTuple):
-    """Where a span lies."""
+    """The place of a span."""
 
     trace: str
     parent: str | None
@@ -287,7 +286,7 @@ class ConversationReader:
         )
 
     def _entries(self, span: Span) -> Iterator[Entry]:
-        """What a span says."""
+        """The entries of a span."""
         name = self._name(span)
         if (span.trace, span.id) in self._wrappers:
             return  # the calls inside of it say the same
@@ -304,13 +303,13 @@ class ConversationReader:
             yield Entry(span.key, span.where, span.end or span.start, steps)
 
     def _typed(self, span: Span) -> Iterator[Step]:
-        """What a person said, in a span of the person's own."""
+        """A person's message, in a separate span."""
         for message in messages_of(span.output, HUMAN):
             self._said[message.text.strip()] += 1
             yield from message.steps
 
     def _heard(self, span: Span) -> Iterator[Step]:
-        """What a person said before a call, and results of calls that have no span of their own."""
+        """A person's messages before a call, and results of calls without a separate span."""
         messages = messages_of(span.input, HUMAN)
         turn = self._turns.setdefault(span.trace, _Turn())
         counts = Counter(one.text.strip() for one in messages if one.role == HUMAN)
@@ -341,7 +340,7 @@ class ConversationReader:
             if typed or text not in self._said:
                 self._said[text] += 1
                 turn.heard = turn.heard or typed
-                # What was put in the person's place is none of the input of the whole.
+                # Texts recorded as the person's are not part of the input of the whole.
                 yield from one.steps if typed else _as_system(one)
 
     def _results_of(self, call: str, message: Message) -> Iterator[Step]:
@@ -447,7 +446,7 @@ class ConversationReader:
             if place.kind in ("agent", "model") and place.agent is not None:
                 return place.agent
             if place.kind == "tool" and span.kind == "model":
-                return place.tool  # a tool that calls a model is an agent of its own
+                return place.tool  # a tool that calls a model is a separate agent
         return None
 
     def _name(self, span: Span) -> str | None:

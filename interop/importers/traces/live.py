@@ -1,9 +1,9 @@
 """Records conversations while their spans come in, as the importer of files records them.
 
-Spans wait until what belongs to them is there, and are then read in the order of their beginnings,
-by the same reader as those of a file. A span that comes twice is recorded once, also after a
-restart, since the ids of events are made of those of spans. What comes later than what followed it
-stands behind that in the log, which only grows; its times are its own.
+Spans wait until their trace is complete, and are then read in the order of their beginnings, by the
+same reader as those of a file. A span that comes twice is recorded once, also after a restart,
+since the ids of events are made of those of spans. A late span is recorded after spans that
+followed it, because the log is append-only; it keeps its own times.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class WaitingTraces:
     Args:
         settle: seconds without another span after which a complete trace is read.
         patience: the same for a trace of which something is missing.
-        most: bytes that may wait; beyond that, what has waited longest is read as it is.
+        most: bytes that may wait; beyond that, the oldest trace is read even if incomplete.
     """
 
     def __init__(self, *, settle: float, patience: float, most: int) -> None:
@@ -111,13 +111,12 @@ class WaitingTraces:
             trace.changed = now
 
     def take(self, now: float, *, everything: bool = False) -> Iterator[list[Span]]:
-        """What can be read now; it waits no longer.
-
-        Of one conversation, an earlier trace is read before a later one.
+        """Takes the spans that can be read now. Within one conversation, an earlier trace is read
+        before a later one.
 
         Args:
             now: as for ``add``.
-            everything: what is not complete as well.
+            everything: incomplete traces as well.
 
         Yields:
             The spans of traces of one conversation, by conversation.
@@ -225,7 +224,7 @@ class LiveTraces:
 
         Args:
             now: seconds, as the event loop has them.
-            everything: what is not complete as well, as before the program ends.
+            everything: incomplete traces as well, as before the program ends.
         """
         async with self._recording:
             self._ready += self._waiting.take(now, everything=everything)
@@ -243,7 +242,7 @@ class LiveTraces:
                 held = await self._session(session)
                 await held.record(spans)
                 recorded = True
-            except VersionConflict:  # somebody else has written
+            except VersionConflict:  # another writer was faster
                 continue
             except LogUnavailable as error:
                 self._logger.warning("spans wait for the log", session=session, error=str(error))
@@ -253,7 +252,7 @@ class LiveTraces:
             except Exception as error:  # noqa: BLE001  (logged: no span may keep others from being recorded)
                 self._lost(session, spans, f"{type(error).__name__}: {error}")
             finally:
-                if not recorded:  # cancelled, too: what is known here is not what the log has
+                if not recorded:  # also when cancelled: the state here no longer matches the log
                     self._sessions.pop(session, None)
             return True
         self._lost(session, spans, "others keep writing into it")
@@ -300,10 +299,10 @@ class _LiveSession:
         self.cast = Cast((), (HUMAN, AGENT))
 
     async def record(self, spans: Sequence[Span]) -> None:
-        """Records what spans say that is not recorded yet.
+        """Records the contents of spans that are not recorded yet.
 
         Raises:
-            DuologError: it could not be recorded; what is known here is then to be thrown away.
+            DuologError: it could not be recorded; then discard this object's state.
         """
         new = [span for span in spans if span.key not in self.seen]
         before = self.builder.version

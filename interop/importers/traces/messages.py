@@ -23,7 +23,7 @@ _THOUGHT: Final = re.compile("reasoning|thinking", re.IGNORECASE)
 
 
 def steps_of_parts(parts: Sequence[JSON], side: str) -> Iterator[Step]:
-    """The steps of a message. What a person said is one text, however many parts it has.
+    """The steps of a message. A person's message is one text, however many parts it has.
 
     Args:
         parts: of the message, in order.
@@ -158,9 +158,9 @@ class Message(NamedTuple):
     """A message.
 
     Attributes:
-        role: whose side it is.
-        steps: what it says.
-        named: it says whose it is; if not, ``role`` is a guess from where it was found.
+        role: the side of the speaker.
+        steps: its contents.
+        named: whether it names its role; if not, ``role`` is a guess from its place.
     """
 
     role: str
@@ -169,7 +169,7 @@ class Message(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What it says."""
+        """The text of the message."""
         return "\n".join(step.text for step in self.steps if isinstance(step, Utterance))
 
 
@@ -194,7 +194,7 @@ def messages_of(held: JSON, role: str) -> list[Message]:
 
 
 def _held(value: Mapping[str, JSON]) -> JSON:
-    """What an object holds that is no message itself, but is put around messages; None for none."""
+    """The contents of an object that only wraps messages; None for any other."""
     if "role" not in value:
         for holder in _HOLDERS:
             inner = value.get(holder)
@@ -280,13 +280,13 @@ def _message(item: Mapping[str, JSON], role: str) -> Iterator[Message]:
         whole["content"] = None
     try:
         steps = tuple(steps_of(whole))
-    except InvalidInput:  # a shape of its own: its texts are all that is known of it
+    except InvalidInput:  # an unknown shape: only its texts can be read
         steps = tuple(Utterance(side, None, text) for text in texts_in(item.get("content")) if text)
     yield Message(side, steps, own is not None)
 
 
 def _item(item: Mapping[str, JSON]) -> Iterator[Message]:
-    """An item of Responses, which is no message; none if it is nothing of the kind."""
+    """An item of Responses that is not a message; none for anything else."""
     try:
         steps = tuple(steps_of(item))
     except InvalidInput:

@@ -27,24 +27,24 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
         parent: id of the span around it.
         where: the place in the source.
         name: of the span.
-        kind: what it is.
+        kind: of the span.
         start: seconds since the epoch.
         end: likewise; None if it never ended.
         conversation: id of the conversation, if the span says it.
-        input: what went in: messages of a model call, arguments of a tool.
-        output: what came out.
+        input: messages of a model call, arguments of a tool.
+        output: of the model or tool.
         tool: name of the tool.
         call: id of the call that a tool was executed for.
         agent: name of the agent whose turn it is.
         model: that answered.
         tokens: that the provider counted.
-        error: what went wrong; None for nothing.
+        error: the failure; None if there is none.
         cost: US dollars; None if unknown.
         purpose: what a model was called for; None if it is not said.
         called: a model was called; else it only says what an agent said.
         task: name of the task, if the span is a whole session.
         instance: of the task, likewise.
-        problem: which one it was, likewise.
+        problem: of the task, likewise.
         remote: the span around it belongs to another program.
     """
 
@@ -75,7 +75,7 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """What it is called in ids of events."""
+        """Its name in ids of events."""
         return f"{self.trace}-{self.id}".replace("/", "_")
 
 
@@ -115,7 +115,7 @@ _BODIES: Final = ("gen_ai.event.content", "event.body", "body")
 def with_messages(
     attributes: Mapping[str, JSON], events: Iterable[tuple[str, Mapping[str, JSON]]]
 ) -> Mapping[str, JSON]:
-    """The attributes of a span, and the messages that stand in its events and not in them.
+    """The attributes of a span, and the messages that are only in its events.
 
     Args:
         attributes: of the span, by their dotted names.

@@ -30,7 +30,7 @@ class SpanPiece(NamedTuple):
 
     Attributes:
         where: its place, in words.
-        member: where it lies.
+        member: its place in the file.
         data: its JSON.
     """
 
@@ -40,7 +40,7 @@ class SpanPiece(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """Where a span lies: which piece, and which span of it."""
+    """The place of a span: its piece, and its number in the piece."""
 
     piece: int
     number: int
