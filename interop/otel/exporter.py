@@ -1,4 +1,4 @@
-"""Follows a log and exports it to OpenTelemetry, in a separate thread, without delaying the product."""
+"""Follows a log and exports it to OpenTelemetry in a separate thread."""
 
 from __future__ import annotations
 

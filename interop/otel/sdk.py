@@ -1,4 +1,4 @@
-"""Signals to OpenTelemetry: spans, events and metrics, through providers that the product set up."""
+"""Sends spans, events and metrics to OpenTelemetry, through the product's providers."""
 
 from __future__ import annotations
 

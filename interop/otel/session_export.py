@@ -77,7 +77,7 @@ class SessionExporter:
         self._open: dict[str, list[SpanStarted | SpanNoted]] = {}
 
     def export(self, record: Record) -> None:
-        """Exports a record. May block as long as an exporter does; errors of plug-ins are reported."""
+        """Exports a record. May block as long as an exporter; errors of plug-ins are reported."""
         for earlier in self._history:
             still_open(self._open, self._signals(earlier))
         self._history = ()

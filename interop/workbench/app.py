@@ -65,17 +65,17 @@ def make_bench(
     forks: Forker | None = None,
     alerts: Sequence[AlertRule] = (),
 ) -> Bench:
-    """What the parts of a workbench share; ``sessions.run()`` is for the caller to run.
+    """The shared state of a workbench's parts; ``sessions.run()`` is for the caller to run.
 
     Args:
         log: the log, open.
-        access: who may do what.
+        access: the rights of users.
         name: of the log, for titles and commands.
         options: how sessions are scored.
         limits: what one client may take.
         http: limits of the connections.
         stopping: set when the server stops, so that event streams end.
-        forks: begins forks of sessions; None if nobody can.
+        forks: begins forks of sessions; None to disable them.
         alerts: the rules of which the page of alerts shows when they fired.
     """
     options = options or Options()
@@ -108,7 +108,7 @@ def make_workbench(
     """The app.
 
     Args:
-        bench: what its parts share.
+        bench: the shared state of its parts.
         hosts: the names that it may be addressed by, besides this machine's own.
         parts: what it consists of.
         proxy_header: by which a reverse proxy names the user who has signed in there.

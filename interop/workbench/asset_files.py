@@ -1,4 +1,4 @@
-"""The files that pages load: style, scripts, icon. They are the same for everybody."""
+"""The files that pages load: style, scripts, icon. They are the same for all users."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all parts of the workbench share: the log, what is known of its sessions, and its limits."""
+"""The shared state of the workbench: the log, its known sessions, and its limits."""
 
 from __future__ import annotations
 
@@ -58,21 +58,21 @@ class BenchLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 @final
 class Bench(NamedTuple):
-    """What the parts share.
+    """The shared state of the parts.
 
     Attributes:
         log: the log.
         name: of the log, for titles and commands.
         sessions: its sessions.
-        lists: lists of them, and what was measured of each.
-        access: who may do what.
+        lists: lists of them, with the measurements of each.
+        access: the rights of users.
         options: how sessions are scored.
         limits: what one client may take.
         http: the limits of the connections.
         streams: the event streams that are open.
         stopping: set when the server stops.
         places: the addresses that the navigation leads to.
-        forks: begins forks of sessions; None if nobody can.
+        forks: begins forks of sessions; None to disable them.
         alerts: the rules of which the page of alerts shows when they fired.
     """
 

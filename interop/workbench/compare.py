@@ -56,7 +56,7 @@ def compare_routes(bench: Bench) -> Sequence[Route]:
 
 @final
 class _Routes:
-    """The endpoints, and what they share."""
+    """The endpoints, with their shared state."""
 
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
@@ -173,7 +173,7 @@ class _Routes:
         )
 
     async def _in_thread(self, make: Callable[[], _Made]) -> _Made:
-        """Makes something beside the event loop, one thing at a time."""
+        """Runs a function outside the event loop, one at a time."""
         return await anyio.to_thread.run_sync(make, limiter=self._threads)
 
 

@@ -1,4 +1,4 @@
-"""The frame of every page: its head, its navigation, and where its contents stand."""
+"""The frame of every page: its head, its navigation, and the place for its contents."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def page(
     """A page of the workbench.
 
     Args:
-        bench: what the parts share.
-        identity: who sees it.
+        bench: the shared state of the parts.
+        identity: of the user.
         title: of the page; the log's name is added.
-        contents: what stands in its main part.
+        contents: of its main part.
         script: the JavaScript module that makes it live, by the name of its file.
         at: the place in the navigation that it belongs to.
-        position: of the log, up to which the page shows it; where its stream goes on.
+        position: of the log, up to which the page shows it; its stream continues from there.
         kind: of the page, for the style sheet.
         status: of the response.
     """
@@ -118,7 +118,7 @@ def _head(title: str, *scripts: str) -> Html:
 
 
 def problem_page(message: str, status: int) -> Response:
-    """A page that says why there is nothing to be seen, and where the sessions are."""
+    """A page that explains why it is empty, and links to the sessions."""
     back = tag("p", tag("a", "All sessions", href="/sessions"))
     said = tag("p", message, class_="problem", role="alert")
     main = tag("main", tag("h1", "Nothing to be seen"), said, back, id="main", class_="entrance")
@@ -126,7 +126,7 @@ def problem_page(message: str, status: int) -> Response:
 
 
 def _entrance() -> str:
-    """The page that holds nothing: its script exchanges the token for a cookie, and goes on."""
+    """The empty page: its script exchanges the token for a cookie, and continues."""
     box = tag(
         "form",
         tag("label", "Token", for_="token"),

@@ -102,12 +102,12 @@ async def live_messages(live: LiveSessions, after: int) -> AsyncGenerator[Server
 
 @final
 class LiveSessions:
-    """The open sessions that moved in the last minutes, shared by all who look at them.
+    """The open sessions that moved in the last minutes, shared by all viewers.
 
     A session on a virtual clock has no date. It has moved if this program saw a record of it arrive.
 
     Args:
-        bench: what the parts of the workbench share.
+        bench: the shared state of the workbench.
         now: seconds since 1970.
     """
 
@@ -180,7 +180,7 @@ def open_row(summary: SessionSummary, line: SessionLine, taus: Sequence[int]) ->
 
     Args:
         summary: of the session.
-        line: what was measured of it.
+        line: its measurements.
         taus: the tolerances to show.
     """
     about = " · ".join(part for part in (summary.task, summary.instance) if part)

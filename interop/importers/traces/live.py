@@ -72,7 +72,7 @@ class WaitingTraces:
 
     Args:
         settle: seconds without another span after which a complete trace is read.
-        patience: the same for a trace of which something is missing.
+        patience: the same for an incomplete trace.
         most: bytes that may wait; beyond that, the oldest trace is read even if incomplete.
     """
 
@@ -172,7 +172,7 @@ class LiveTraces:
     Args:
         log: an open log; others may write it too.
         settle: seconds without another span after which a complete trace is recorded.
-        patience: the same for a trace of which something is missing.
+        patience: the same for an incomplete trace.
         most: bytes of spans that may wait.
     """
 

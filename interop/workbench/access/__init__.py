@@ -1,4 +1,4 @@
-"""Who may do and see what: tokens, roles, the guard in front of all pages, and disclosure."""
+"""Access control: tokens, roles, the guard in front of all pages, and disclosure."""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
-"""What somebody may see of a session's records, by their role; every route and stream asks here.
+"""The part of a session's records that each role may see; every route and stream asks here.
 
 - An operator sees all of it.
-- A viewer sees no private part of an opening and no later profile, no notes, no replies of models, and
-  no details of a simulated user's faults: each of these may say what only one actor knows.
+- A viewer sees no private part of an opening and no later profile, no notes, no replies of models,
+  and no details of a simulated user's faults: each of these may contain the knowledge of a single
+  actor.
 - A participant sees what the session shows to the actor that they are, and no measurement.
 
-What a viewer may not see keeps its place: the record stays, and its contents are withheld.
+Hidden records keep their place: the record stays, and its contents are withheld.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from .identity import Identity
 __all__ = ("WITHHELD", "Disclosure")
 
 WITHHELD: Final = "(withheld)"
-"""Stands where a text is that is not for everybody."""
+"""Replaces a text that is not for all roles."""
 
 _PRIVATE: Final = frozenset(
     {
@@ -49,13 +50,13 @@ _PRIVATE: Final = frozenset(
 
 @final
 class Disclosure:
-    """Shows the records of one session to somebody, as far as they may see them.
+    """Shows the records of one session to a user, as far as they may see them.
 
-    Takes all records of all streams, in order of position: what a participant may see depends on
-    what was before.
+    Takes all records of all streams, in order of position: a participant's view depends on earlier
+    records.
 
     Args:
-        identity: who sees them.
+        identity: of the user.
     """
 
     def __init__(self, identity: Identity) -> None:
@@ -92,6 +93,6 @@ def _withheld(record: Record) -> Record:
         return record
     if kept is not None:
         return replace(record, body=codec.encode_body(kept), _event=kept)
-    # Of a kind or a schema that this version does not know: nobody can tell what is private in it.
+    # This version does not know the kind or schema, so it cannot tell which parts are private.
     unknown = Unknown(record.kind, record.schema, b"{}")
     return replace(record, body=b"{}", _event=unknown)

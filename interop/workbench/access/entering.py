@@ -21,7 +21,7 @@ _BODY: Final = 4096
 
 
 class _Entry(msgspec.Struct):
-    """What is posted: the token; none if the cookie is to be tried."""
+    """A request to enter: the token; none if the cookie is to be tried."""
 
     token: str | None = None
 
@@ -54,7 +54,7 @@ def entering_routes(
             known = access.by_cookie(request.cookies.get(access.cookie_name, ""))
             return problem(401, "there is no cookie") if known is None else _entered(known)
         identity = access.by_token(token)
-        if identity is None:  # only these are counted: guesses keep nobody out who has a token
+        if identity is None:  # only these are counted: guesses never lock out users with a token
             if not attempts.take(proxies.client_of(request.scope)):
                 return problem(429, "too many attempts; wait a little", {"Retry-After": "5"})
             return problem(401, "this token is not, or no longer, one of this server's")

@@ -1,7 +1,7 @@
 """Lets requests through to the workbench, or refuses them, before anything else reads them.
 
-A page elsewhere may have its host name lead here, or send requests with the cookie of somebody who
-looks at both: so the name that a request is addressed to is checked, and where it comes from.
+A page elsewhere may point its host name here, or send requests with the cookie of a user who visits
+both. So the guard checks the host name and the origin of each request.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _POLICIES: Final = (
     "trusted-types duolog",
 )
 POLICY: Final = "; ".join(_POLICIES)
-"""What a page may load and run: what this server serves as a file, and nothing else."""
+"""The content policy of pages: they load and run only files from this server."""
 
 _HEADERS: Final = {
     "Content-Security-Policy": POLICY,
@@ -63,8 +63,8 @@ class HostNames:
 
     Args:
         names: besides this machine's own, e.g. that of a reverse proxy.
-        any_address: whether any address will do, as long as it is one and no name: for a server
-            that listens on all of its addresses.
+        any_address: whether any IP address is accepted (but no other name): for a server that
+            listens on all of its addresses.
     """
 
     def __init__(self, names: Collection[str] = (), *, any_address: bool = False) -> None:
@@ -84,7 +84,7 @@ class HostNames:
 
 
 def identity_of(request: Request) -> Identity:
-    """Who makes a request that the guard has let through."""
+    """The identity behind a request that the guard has let through."""
     identity = request.scope["state"][_STATE]
     assert isinstance(identity, Identity)
     return identity
@@ -92,15 +92,15 @@ def identity_of(request: Request) -> Identity:
 
 @final
 class BenchGuard:
-    """Checks where a request is addressed to, where it comes from, who makes it, and how often.
+    """Checks the host, origin, identity and rate of each request.
 
     Args:
         app: handles the requests that are let through.
-        access: knows whose cookie it is.
+        access: identifies users by their cookies.
         hosts: the names that requests may be addressed to.
         reads: how often a client may read.
         writes: how often a client may change something.
-        proxies: that say where requests come from.
+        proxies: trusted to name the origin of requests.
         proxy_header: the header in which a trusted proxy, or one on this machine, names the user who
             has signed in there and is an operator; None if there is no such proxy.
     """
@@ -202,7 +202,7 @@ def _foreign(headers: Headers, host: str, *, reading: bool) -> str | None:
 
 
 def _stranger(scope: Scope, path: str) -> Response:
-    """The answer to somebody unknown: a page leads to where one enters, data are refused."""
+    """The answer to an unknown user: pages lead to the entrance, data are refused."""
     if path.startswith(_DATA) or scope["method"] not in _READING:
         return problem(401, "open the workbench by its link, which holds its token")
     query = scope.get("query_string") or b""

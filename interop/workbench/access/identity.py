@@ -1,7 +1,7 @@
-"""Who somebody is to the workbench: roles, the tokens that links carry, and what a cookie holds.
+"""Identities in the workbench: roles, tokens in links, and the contents of cookies.
 
-Nothing of it is kept on the server. Tokens and cookies are signed with a secret, and say until when
-they hold; so they hold also when the server is restarted, and a new secret revokes all of them.
+Nothing of it is kept on the server. Tokens and cookies are signed with a secret, and carry their
+expiry. So they survive a restart of the server, and a new secret revokes all of them.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ LIFE: Final = 30 * 86400.0
 """Seconds that links and cookies hold, unless it is said otherwise."""
 
 BenchRole = Literal["viewer", "operator", "participant"]
-"""What somebody may do. A viewer reads all sessions, without what is private in them. An operator
+"""The rights of a user. A viewer reads all sessions, without what is private in them. An operator
 reads everything, and takes part in sessions. A participant sees one session, as one of its actors.
 """
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """Who somebody is.
+    """The identity of a user.
 
     Attributes:
-        role: what they may do.
+        role: their rights.
         actor: of a participant, the name that they have in the session.
         session: of a participant, the only session that there is for them.
     """
@@ -54,7 +54,7 @@ class Identity(msgspec.Struct, frozen=True):
 
 
 class _Pass(msgspec.Struct, frozen=True):
-    """What is signed: who somebody is, and until when that holds, in seconds since 1970."""
+    """The signed contents: an identity and its expiry, in seconds since 1970."""
 
     identity: Identity
     until: int
@@ -69,13 +69,13 @@ class Access:
     """Makes and checks tokens and cookies.
 
     Args:
-        secret: what they are signed with; it is the operator's token too, which holds as long as it does.
-        read_only: whether nobody may do more than read; the operator's token is a viewer's then.
+        secret: signs them; it is also the operator's token, valid as long as the secret.
+        read_only: whether all users may only read; the operator's token is a viewer's then.
         life: seconds that links and cookies hold. A cookie ends with the link that it was given for.
         now: the time in seconds since 1970.
 
     Attributes:
-        read_only: whether nobody may do more than read.
+        read_only: whether all users may only read.
         life: seconds that links and cookies hold.
         cookie_name: of the cookie, another one for each secret.
 
@@ -100,19 +100,19 @@ class Access:
         self.cookie_name = f"duolog-{sha256(b'name' + self._secret).hexdigest()[:12]}"
 
     def token(self, identity: Identity) -> str:
-        """The token of somebody, for a link."""
+        """The token of an identity, for a link."""
         if identity == Identity("operator"):
             return self._secret.decode()
         return self._signed("link", identity, self._end())
 
     def by_token(self, token: str) -> Identity | None:
-        """Who has a token; None if it is nobody's, or no longer."""
+        """The identity that a token belongs to; None if it is invalid or expired."""
         if self._is_secret(token):
             return Identity("viewer" if self.read_only else "operator")
         return self._admitted(self._verified("link", token))
 
     def cookie(self, identity: Identity, token: str = "") -> str:
-        """What the cookie of somebody holds.
+        """The contents of a user's cookie.
 
         Args:
             identity: who they are.
@@ -122,7 +122,7 @@ class Access:
         return self._signed("cookie", identity, self._end() if link is None else link.until)
 
     def by_cookie(self, cookie: str) -> Identity | None:
-        """Whose cookie it is; None if it is nobody's, or no longer, or of another server."""
+        """The identity in a cookie; None if it is invalid, expired, or of another server."""
         return self._admitted(self._verified("cookie", cookie))
 
     def _end(self) -> int:

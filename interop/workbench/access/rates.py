@@ -1,4 +1,4 @@
-"""How often somebody may do something: a number of times at once, and so many a second after that."""
+"""Rate limits: a number of times at once, and then so many times a second."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a session began to meet alert rules, folded from its records: the same for whoever reads them."""
+"""When a session began to meet alert rules, folded from its records: the same for all readers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .rules import AlertRule
 __all__ = ("ALERTS", "Firing", "FiringFold", "FiringKey", "sent_by")
 
 ALERTS: Final = "alerts@1"
-"""The measurement stream of what was done about alerts. Rules do not look at it."""
+"""The measurement stream of deliveries of alerts. Rules do not look at it."""
 
 _READ: Final = frozenset({"SessionClosed", "SessionOpened", "UtilityScored"})
 """Kinds of which the summary of a session rests on more than that they are there."""
@@ -67,7 +67,7 @@ class Firing(NamedTuple):
 
 
 def sent_by(record: Record) -> tuple[FiringKey, AlertSent] | None:
-    """What a record of the stream of alerts says, and of which firing; None if nobody can read it."""
+    """The delivery in a record of the stream of alerts, with its firing; None if unreadable."""
     try:
         event = record.event
     except CodecError:
@@ -89,7 +89,7 @@ class FiringFold:
     Attributes:
         met: for each rule, whether the session meets it now.
         fired: each time that it began to meet one.
-        sent: the latest record of what was done about each firing, if something was.
+        sent: the latest delivery record of each firing, if any.
         position: of the last record.
     """
 
@@ -107,8 +107,8 @@ class FiringFold:
         self._taus = [frozenset(rule.query.taus) for rule in rules]
         self._by_numbers = any(rule.query.numbers or rule.query.rounds for rule in rules)
         taus = tuple(sorted(frozenset().union(*self._taus)))
-        # Without scores, each of which may change every round behind it, what is advised costs the same
-        # at any length of the session.
+        # Scores may change every later round. Without them, advice costs the same at any length of
+        # the session.
         self._advising = TrajectoryFold(session, Options(taus=taus)) if taus else None
         by_utility = any(rule.query.utility for rule in rules)
         self._scoring = TrajectoryFold(session, options, emit=False) if by_utility else None

@@ -21,15 +21,15 @@ from .rules import AlertRule, may_have_met
 __all__ = ("AlertHistory", "Fired", "FiredKey")
 
 FiredKey: TypeAlias = tuple[int, str, FiringKey]
-"""Where a firing stands in the history: position of the record, session, and which of it."""
+"""Key of a firing in the history: position of the record, session, and firing key."""
 
 _FOLDS: Final = 1024
-_AT_ONCE: Final = 500  # sessions between two turns of everybody else
+_AT_ONCE: Final = 500  # sessions to process before other tasks get a turn
 _PATIENCE: Final = 0.2  # seconds that a page waits for what takes longer
 
 
 class Fired(NamedTuple):
-    """A firing, and what was recorded last of its webhook; None if none was called."""
+    """A firing, with the last record of its webhook; None if none was called."""
 
     firing: Firing
     sent: AlertSent | None
@@ -174,7 +174,7 @@ class AlertHistory:
     def page(self, size: int, before: int | None = None) -> list[Fired]:
         """Firings, the latest first: those with records before a position of the log.
 
-        Those of one record stand on one page, so that the next one begins before its position.
+        Those of one record are on one page, so that the next one begins before its position.
         """
         end = len(self._order)
         if before is not None:

@@ -24,7 +24,7 @@ _TITLES: Final = ("Session", "When", "Rule", "Webhook")
 
 
 def alert_contents(rules: Sequence[AlertRule], before: int | None) -> list[Node]:
-    """What the page holds before its script fills it."""
+    """The page's contents before its script fills it."""
     if not rules:
         said = "There are no rules: start the workbench with "
         example = tag("code", "--alert 'tau=2 state=open'")

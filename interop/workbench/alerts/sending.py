@@ -1,9 +1,9 @@
-"""Calls a webhook for what fires, and records each attempt, so that nothing is sent a second time.
+"""Calls a webhook for each firing, and records each attempt, so that none is sent again.
 
-Before an attempt it is recorded that one is made: at the version that the session's stream of alerts is
-known to have, so that of several servers one makes it. An attempt of which nobody has recorded the
-outcome for some time was cut off, and is made again: so an alert may arrive twice if a server was
-killed while it was sent, with the same id, and is never lost.
+The sender records each attempt before making it, at the known version of the session's stream of
+alerts, so that only one of several servers makes it. If an attempt has no recorded outcome after
+some time, it was cut off and is made again. So if a server is killed while sending, an alert may
+arrive twice with the same id, but is never lost.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _ERROR: Final = 300
 
 
 class _Sent(NamedTuple):
-    """What was recorded last about a firing, and the version of the session's stream of alerts."""
+    """The last record about a firing, and the version of the session's stream of alerts."""
 
     last: AlertSent | None
     version: int
@@ -50,14 +50,13 @@ class _Sent(NamedTuple):
 
 @final
 class AlertSender:
-    """Follows a log, and sends each firing of a rule once, from where it was stopped the last time.
-
-    The first time that it runs with some rules, it begins with what is written from then on.
+    """Follows a log, and sends each firing of a rule once, continuing where it stopped last time.
+    When it first runs with some rules, it begins with records written from then on.
 
     Args:
         log: the log.
         rules: the rules.
-        send: called in a thread with what fired; raises OSError if it was not taken.
+        send: called in a thread with the firing; raises OSError if it was not taken.
         options: how sessions are scored.
         pauses: seconds between attempts; after the last of them comes the last attempt.
         lease: seconds after which an attempt without an outcome was cut off; longer than any pause
@@ -151,7 +150,7 @@ class AlertSender:
             try:
                 await self._record(firing, "sending", attempt, expected=version)
             except (VersionConflict, OutcomeUnknown):
-                continue  # another one was faster, or nobody knows: look again
+                continue  # another server was faster, or the outcome is unknown: look again
             error = await self._attempt(firing)
             last_one = attempt > len(self._pauses)
             if not error:

@@ -19,12 +19,12 @@ _PATIENCE: Final = 10.0  # seconds that it has to answer
 
 
 def webhook(address: str) -> Callable[[Firing], None]:
-    """What calls a webhook. It raises OSError if the webhook does not take what it is sent.
+    """A function that calls a webhook. It raises OSError if the webhook rejects a firing.
 
-    A firing has one ``id``, however often it is sent, so that a receiver can leave out what it has had.
+    A firing has one ``id``, however often it is sent, so that a receiver can skip duplicates.
 
     Raises:
-        InvalidInput: the address is none of HTTP.
+        InvalidInput: the address is not an HTTP address.
     """
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.hostname:

@@ -1,4 +1,4 @@
-"""HTML built from elements: what is not an element is text, and is escaped."""
+"""HTML built from elements: anything else is text, and is escaped."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Html:
 _KEY: Final = object()
 
 Node: TypeAlias = "Html | str | int | Iterable[Node] | None"
-"""What an element may hold: elements, texts, numbers, and any of these in a row; None is nothing."""
+"""Valid contents of an element: elements, texts, numbers, sequences of these, or None."""
 
 EMPTY: Final = Html("", _KEY)
 """Nothing."""
@@ -49,7 +49,7 @@ def tag(name: str, /, *children: Node, **attributes: str | float | bool | None) 
 
     Args:
         name: of the element.
-        children: what it holds.
+        children: its contents.
         attributes: by name; a trailing underscore is left out, others are hyphens. True stands
             for an attribute without a value; False and None for none. Links lead to this server
             only.

@@ -32,7 +32,7 @@ def described(told: Description, *beside: Node) -> list[Node]:
 
     Args:
         told: the description.
-        beside: what is put at the end of its first line.
+        beside: nodes to add at the end of its first line.
     """
     short = len(told.text) <= _INLINE and "\n" not in told.text
     inline = told.kind == "plain" and short and bool(told.does)

@@ -1,4 +1,4 @@
-"""Texts from a log on a page: nothing in them runs, loads, hides or reorders what stands around."""
+"""Texts from a log on a page: they cannot run, load, or disturb the rest of the page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ("TEXT_LIMIT", "markdown", "plain", "rich_text")
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
 
 _BUDGET: Final = Budget(size=20_000, objects=10_000, depth=50)
-"""What a text may take that is read as Markdown: characters, cells of tables, and levels."""
+"""Limits for a text that is read as Markdown: characters, cells of tables, and levels."""
 
 _SAME: Final = {
     "blockquote": "blockquote",
@@ -78,7 +78,7 @@ def _paragraph(node: SyntaxTreeNode) -> Html:
 
 
 def _heading(node: SyntaxTreeNode) -> Html:
-    # The page has headings of its own: one in a message is not among them.
+    # Headings in a message must not mix with the page's own headings.
     return tag("p", _children(node), class_=f"heading {node.tag}")
 
 

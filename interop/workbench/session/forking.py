@@ -1,4 +1,4 @@
-"""Forking a session at a moment: what is asked for, and who can do it."""
+"""Forking a session at a moment: the request, and the protocol of forkers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Forking(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ForkRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be forked, and what is different from there on.
+    """The session to fork, and the changes from there on.
 
     Attributes:
         session: the origin.
@@ -46,7 +46,7 @@ class ForkRequest(msgspec.Struct, frozen=True, kw_only=True):
         seed: of the randomness from there on; None for the same.
 
     Raises:
-        InvalidInput: a kind that is no name.
+        InvalidInput: a kind that is not a name.
     """
 
     session: str
@@ -62,7 +62,7 @@ class ForkRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Forker(Protocol):
-    """Begins forks; they go on by themselves."""
+    """Begins forks; they run by themselves."""
 
     async def __call__(self, request: ForkRequest, version: int) -> str:
         """Begins a fork after a version of the origin's trace, and gives its id.

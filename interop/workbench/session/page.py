@@ -1,4 +1,4 @@
-"""The page of a session: what stands around the parts that its script fills."""
+"""The page of a session: the frame around the parts that its script fills."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TABS = (("output", "Output"), ("measures", "Measures"), ("about", "About"))
 def session_contents(
     bench: Bench, identity: Identity, summary: SessionSummary, forking: Forking
 ) -> list[Node]:
-    """What the page holds before its script fills it."""
+    """The page's contents before its script fills it."""
     agent, user = summary.group.get("agent", ""), summary.group.get("user", "")
     others = {key: one for key, one in summary.group.items() if key not in ("agent", "user")}
     marks = AgentMarks(bench.sessions.values("agent"))
@@ -167,7 +167,7 @@ def session_contents(
 
 
 def _fork_dialog(forking: Forking) -> Html:
-    """What is asked before a fork begins."""
+    """The dialog before a fork begins."""
 
     def choice(name: str, title: str, kinds: Sequence[str]) -> Html:
         options = [tag("option", "the same", value=""), *[tag("option", kind) for kind in kinds]]
@@ -200,7 +200,7 @@ def _fork_dialog(forking: Forking) -> Html:
 
 
 def commands(bench: Bench, session: str, version: int) -> Sequence[tuple[str, str]]:
-    """What shows or goes on with the same on the command line: what for, and the command."""
+    """Commands that show or continue the same on the command line: purpose and command."""
 
     def line(*words: str) -> str:
         return shlex.join(["duolog", *words])

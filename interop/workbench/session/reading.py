@@ -1,8 +1,8 @@
-"""What is known of a session's records without holding them: where they are, and what they amount to.
+"""The known facts about a session's records without holding them: their positions and totals.
 
 Records are numbered from 1 in order of position; a *moment* is such a number: the session as it was
-after so many of its records. What a page shows of a moment is read from the log again, so a long
-session costs a few numbers for each of its records here, and nothing else.
+after so many of its records. The contents of a moment are read from the log again, so a session
+costs only a few numbers here for each of its records.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class KeptFolds:
     def offer(self, number: int, fold: TrajectoryFold) -> None:
         """Keeps the fold of so many records, if it is time to.
 
-        One whose options hold a function of somebody's own cannot be kept: such a session is folded
+        If the options hold a custom function, the fold cannot be kept: such a session is folded
         from its start.
         """
         if number % self.apart or not self._can:
@@ -162,7 +162,7 @@ class WorkFold:
 # --- what is known of a session's records without holding them ------------------------------------
 
 
-_AT_ONCE: Final = 64  # records between two turns of everybody else
+_AT_ONCE: Final = 64  # records to process before other tasks get a turn
 _SHOWN: Final = (StopAdvice, StopWithdrawn, ScorerDown)
 
 
@@ -180,7 +180,7 @@ def texts_of(value: object) -> Iterator[str]:
 
 
 class DraftSeen(NamedTuple):
-    """A version of the output: the number of its record, its trace version, and who wrote it."""
+    """A version of the output: the number of its record, its trace version, and its author."""
 
     number: int
     version: int
@@ -189,7 +189,7 @@ class DraftSeen(NamedTuple):
 
 
 class Growth(msgspec.Struct, frozen=True, kw_only=True):
-    """What has come to a session after some of its records.
+    """The new part of a session after some of its records.
 
     Attributes:
         after: after how many.
@@ -198,7 +198,7 @@ class Growth(msgspec.Struct, frozen=True, kw_only=True):
         times: of each.
         rounds: the numbers of the records with which rounds began.
         drafts: the versions of the output.
-        work: who worked when.
+        work: times at which each actor worked.
         advice: the numbers of the records at which a tolerance was used up.
         failed: the numbers of the records at which something failed.
         closed: the number of the record that closed it; 0 if none did.
@@ -225,8 +225,8 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
         points: its rounds.
         stops: by tolerance τ, the round after which it was used up.
         missing: why it has no utility; None if it has one.
-        approvals: what somebody asked leave for and nobody has answered: the number of the record,
-            who asked, and what.
+        approvals: the unanswered requests for approval: the number of the record, the asker, and
+            the request.
     """
 
     count: int
@@ -245,11 +245,11 @@ class CostFold:
     """Folds what the agents of a session cost, and how long the human waited for their answers.
 
     Attributes:
-        dollars: what their model calls cost; None if no call has a known price.
+        dollars: cost of their model calls; None if no call has a known price.
         unpriced: calls without a known price.
         replies: seconds from a human's act to the next message or version of an agent.
         closed: the event that closed the session.
-        said: what a human said last.
+        said: the last message of a human.
         unanswered: the agent and the text of the last message to which no human has reacted; None
             if there is none.
     """
@@ -294,13 +294,13 @@ class CostFold:
 
 @final
 class SessionReading:
-    """A session as somebody may see it, read on when it grows.
+    """A session as a user may see it, read further when it grows.
 
     Args:
         log: the log.
         session: session id.
-        identity: who sees it.
-        options: how it is scored.
+        identity: of the user.
+        options: for scoring.
 
     Attributes:
         opened: how it was opened, as they may see it; None if that is not known.
@@ -332,8 +332,8 @@ class SessionReading:
         self.costs = CostFold()
         self._work = WorkFold()
         self._now = self._fresh()
-        # What is advised does not depend on utility: without scores, each of which may change every
-        # round behind it, its updates cost the same at any length.
+        # Advice does not depend on utility. Scores may change every later round, so without them
+        # its updates cost the same at any length.
         self._advising = TrajectoryFold(session, options)
         self._then: tuple[int, TrajectoryFold] = (0, self._fresh())
         self._folds = KeptFolds()
@@ -342,7 +342,7 @@ class SessionReading:
 
     @property
     def position(self) -> int:
-        """Of the last record; 0 before the first."""
+        """Position of the last record; 0 before the first."""
         return self._positions[-1] if self._positions else 0
 
     def now(self) -> Trajectory:
@@ -356,7 +356,7 @@ class SessionReading:
 
     @property
     def participants(self) -> Sequence[Participant]:
-        """Who takes part."""
+        """The participants."""
         return () if self.opened is None else self.opened.participants
 
     # --- reading on -------------------------------------------------------------------------------
@@ -429,7 +429,7 @@ class SessionReading:
     # --- what there is ----------------------------------------------------------------------------
 
     def growth(self, after: int = 0) -> Growth:
-        """What has come after some of its records."""
+        """The new part after some of its records."""
         rounds = self._rounds[bisect_left(self._rounds, after + 1) :]
         first = bisect_left(self._drafts, (after + 1,))
         return Growth(
@@ -508,7 +508,7 @@ class SessionReading:
         """The numbers of the records that hold a text in one of their values, as they may be seen.
 
         Args:
-            text: what is looked for; case makes no difference.
+            text: the text to find, in any case.
             most: records that are found at most.
 
         Raises:
@@ -538,7 +538,7 @@ class SessionReading:
 
     @property
     def scorer(self) -> str | None:
-        """Whose utility counts; None if nobody measured it, or if it is open whose counts."""
+        """The scorer whose utility counts; None if there is none, or if the choice is open."""
         return self._now.utility_scorer
 
     async def at(self, count: int) -> Moment:

@@ -24,7 +24,7 @@ class Readings:
     """Readings of sessions; those that were not used for the longest time are dropped.
 
     Args:
-        bench: what the parts of the workbench share.
+        bench: the shared state of the workbench.
     """
 
     def __init__(self, bench: Bench) -> None:
@@ -32,7 +32,7 @@ class Readings:
         self._held: SessionStates[SessionReading] = SessionStates(_KEPT)
 
     async def of(self, session: str, identity: Identity) -> SessionReading:
-        """A session as somebody may see it, as of now.
+        """A session as a user may see it now.
 
         Raises:
             SessionNotFound: the log has no such session.
@@ -48,7 +48,7 @@ class Readings:
         return held
 
     async def follow(self, session: str, identity: Identity, after: int) -> AsyncIterator[Growth]:
-        """What comes to a session after a position of the log, in messages at a pace.
+        """Yields the new parts of a session after a position of the log, at a limited rate.
 
         Raises:
             SessionNotFound: the log has no such session.

@@ -110,7 +110,7 @@ class Transcript:
     Args:
         log: the log.
         reading: of the session.
-        identity: who sees it.
+        identity: of the user.
     """
 
     def __init__(self, log: EventLog, reading: SessionReading, identity: Identity) -> None:
@@ -148,7 +148,7 @@ class Transcript:
         return self._folded(shown)
 
     def _folded(self, shown: Sequence[_Shown]) -> list[Html]:
-        """The entries, where a run of calls is one row that can be opened."""
+        """The entries; a run of calls becomes one row that can be opened."""
         parts: list[Html] = []
         run: list[_Shown] = []
         for one in shown:

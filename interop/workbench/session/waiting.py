@@ -52,7 +52,7 @@ def _card(title: str, said: str, what: str) -> Html:
 
 
 def _answers(people: list[str], simulated: list[str]) -> str:
-    """Who may answer."""
+    """The actors who may answer."""
     if people:
         return (
             f"{' or '.join(shorten(one, _NAME) for one in people)} can answer, by their own link."

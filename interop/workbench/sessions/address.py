@@ -50,7 +50,7 @@ class ListAddress(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def query(self) -> SessionQuery:
-        """The conditions on sessions. Raises InvalidInput if they make no sense."""
+        """The conditions on sessions. Raises InvalidInput if they are invalid."""
         terms = [*split_query(self.text)]
         for key, value in self.conditions:
             terms.append("tau" if (key, value) == ("tau", "any") else f"{key}={value}")
@@ -119,7 +119,7 @@ def parse_address(parameters: Iterable[tuple[str, str]]) -> ListAddress:
     """The list that an address asks for.
 
     Raises:
-        InvalidInput: it makes no sense.
+        InvalidInput: it is invalid.
     """
     given = [(key, value.strip()) for key, value in parameters if value.strip()]
     if sum(len(key) + len(value) for key, value in given) > _MOST:

@@ -35,7 +35,7 @@ _VIEWS: Final = (
     ("Given up", "/sessions?state=abandoned%2Ctolerance"),
     ("Failed", "/sessions?state=failed"),
 )
-"""Views for everybody: the name and the address."""
+"""Views for all users: the name and the address."""
 
 
 def list_contents(
@@ -58,8 +58,8 @@ def list_contents(
         note: how many sessions there are, and the like.
         before: the address of the page before; None if there is none.
         after: of the page that follows.
-        problem: why the address makes no sense; empty if it does.
-        typed: the term that makes none.
+        problem: why the address is invalid; empty if it is valid.
+        typed: the invalid term.
     """
     heads = [_title(index, address, column) for column in columns_of(address)]
     every = tag("input", type="checkbox", id="every", aria_label="Select all that are shown")

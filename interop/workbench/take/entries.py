@@ -1,4 +1,4 @@
-"""What somebody who takes part is shown of a session, record by record, as data for their page."""
+"""The entries that a participant is shown, record by record, as data for their page."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ __all__ = ("ShownEntry", "shown_entry")
 _NAME: Final = 60
 
 ShownEntry: TypeAlias = dict[str, JSON]
-"""An entry: ``version`` and ``kind`` of the record, ``actor``, ``role``, whether it is ``mine``, its
-``html``, and what the page goes by: an approval that is ``asked`` or answered, how it ``closed``.
+"""An entry: ``version`` and ``kind`` of the record, ``actor``, ``role``, whether it is ``mine``,
+its ``html``, and state for the page: an approval that is ``asked`` or answered, how it ``closed``.
 """
 
 
 def shown_entry(record: Record, me: str) -> ShownEntry | None:
-    """The entry of a record that somebody may see; None if there is nothing to show.
+    """The entry of a record that a participant may see; None if there is nothing to show.
 
     Args:
         record: as they may see it.
@@ -74,7 +74,7 @@ def shown_entry(record: Record, me: str) -> ShownEntry | None:
 
 
 def _body(event: object, record: Record, me: str) -> Node:
-    """What the entry says: what the transcript does, but for what only they know; None for nothing."""
+    """The entry's contents: as in the transcript, plus their private texts; None if empty."""
     match event:
         case SessionOpened():
             own = event.private.get(me)

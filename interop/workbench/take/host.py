@@ -20,7 +20,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         task: its name.
         description: one line.
-        agents: kinds of agents that work with somebody, each with a line on what it does.
+        agents: kinds of agents that work with people, each with a one-line description.
         agent: the one that is offered first.
     """
 
@@ -31,7 +31,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NewSession(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a new session is to be.
+    """The settings of a new session.
 
     Attributes:
         task: name of the task.
@@ -51,7 +51,7 @@ class NewSession(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class TakenSeat(Protocol):
-    """Where somebody sits in a session that runs."""
+    """A participant's seat in a running session."""
 
     async def call(self, work: Callable[[Desk], Awaitable[T]]) -> T:
         """Has something done at their desk.
@@ -82,7 +82,7 @@ class Host(Protocol):
         ...
 
     async def seat(self, session: str, actor: str) -> TakenSeat:
-        """Where somebody sits; a session that is open and does not run goes on.
+        """A participant's seat; an open session that is not running is resumed.
 
         Raises:
             DuologError: there is no such session or seat, or it is closed.

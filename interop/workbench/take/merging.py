@@ -1,8 +1,8 @@
 """Merges two versions of a text that were made from the same one, line by line.
 
-What only one of them changed is taken from it. If both changed the same lines, both stand, between
-marks, for a person to choose. Comparing takes time by the square of the lines that differ: of very many
-of them, which lines both changed is not looked for, and they stand as one place.
+Changes of only one version are taken. If both changed the same lines, both changes are kept between
+marks, for a person to choose. Comparing takes quadratic time in the differing lines, so very many
+of them are treated as one conflict.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _common(texts: Sequence[Sequence[str]]) -> int:
 
 
 def _pairs(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
-    """Where lines of the old text stand in the new one; empty if they are too many to compare."""
+    """The line numbers of old lines in the new text; empty if they are too many to compare."""
     if len(old) + len(new) > _LINES:
         return {}
     return {

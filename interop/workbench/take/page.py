@@ -13,7 +13,7 @@ __all__ = ("new_contents", "take_contents")
 
 
 def take_contents(session: str, actor: str) -> Sequence[Node]:
-    """What stands in the main part of the page of a session that somebody takes part in."""
+    """The main part of the page for a participant of a session."""
     return (
         tag("h1", "Working together"),
         tag("p", "", id="trouble", class_="problem", role="alert", hidden=True),
@@ -144,7 +144,7 @@ def _foot() -> Html:
 
 
 def new_contents(offers: Sequence[Offer]) -> Sequence[Node]:
-    """What stands in the main part of the page on which a session is begun."""
+    """The main part of the page for a new session."""
     tasks = [
         tag(
             "option",

@@ -1,4 +1,4 @@
-"""What the page of somebody who takes part sends: one thing that they did, with an id of its own."""
+"""The requests of a participant's page: each is one action, with its own id."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ Did: TypeAlias = Said | Submitted | Answered | Rated | Took | Stopped
 
 
 class Merging(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Their text is to be merged with the output as it stands; it was made from version ``base``."""
+    """Merges their text, made from version ``base``, with the current output."""
 
     session: str
     actor: str
@@ -94,7 +94,7 @@ class Merging(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Effort(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What their page observed of their effort since the last report, with their consent.
+    """The effort that their page observed since the last report, with their consent.
 
     Attributes:
         session: session id.

@@ -1,4 +1,4 @@
-"""The routes of those who take part. Whatever they are shown went through ``Disclosure`` as theirs."""
+"""The routes of participants. Everything they are shown went through ``Disclosure``."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def take_part(host: Host) -> Part:
 
 
 class _Who(NamedTuple):
-    """Who somebody is in a session."""
+    """A participant's identity in a session."""
 
     session: str
     actor: str
@@ -87,7 +87,7 @@ class _Who(NamedTuple):
 
 @final
 class _Routes:
-    """The endpoints, and what they share."""
+    """The endpoints, with their shared state."""
 
     def __init__(self, bench: Bench, host: Host) -> None:
         self._bench = bench
@@ -110,7 +110,7 @@ class _Routes:
         )
 
     async def page(self, request: Request) -> Response:
-        """The page of somebody who takes part."""
+        """The page of a participant."""
         who = await self._who(
             request, request.query_params.get("id", ""), request.query_params.get("as", "")
         )
@@ -124,7 +124,7 @@ class _Routes:
         )
 
     async def _who(self, request: Request, session: str, actor: str) -> _Who:
-        """Who makes a request, in a session.
+        """The participant behind a request, in a session.
 
         Raises:
             HTTPException: they do not take part in it.
@@ -174,7 +174,7 @@ class _Routes:
             async for record in records:
                 try:
                     seen = disclosure.see(record)
-                except CodecError:  # it is damaged: who may see it is not known
+                except CodecError:  # it is damaged: its audience is unknown
                     continue
                 if seen is None or record.position <= since:
                     continue
@@ -217,7 +217,7 @@ class _Routes:
         return as_json({"session": session, "links": links})
 
     async def join(self, request: Request) -> Response:
-        """Takes a seat: a session that is open goes on. Gives what can be done in it."""
+        """Takes a seat, and resumes an open session. Returns the possible actions."""
         body = _decoded(_decode_seat, await read_body(request, self._bench.limits.body))
         who = await self._who(request, body.session, body.actor)
         summary = await self._bench.log.summary(who.session)
@@ -237,7 +237,7 @@ class _Routes:
         )
 
     async def act(self, request: Request) -> Response:
-        """Does one thing, once: what was done already under its id is not done again."""
+        """Does one action, once: repeating its id has no effect."""
         did = _decoded(decode_act, await read_body(request, self._bench.limits.body))
         who = await self._who(request, did.session, did.actor)
         seat = await self._host.seat(who.session, who.actor)
@@ -252,7 +252,7 @@ class _Routes:
         return as_json({"version": version})
 
     async def merge(self, request: Request) -> Response:
-        """Their text merged with the output as it stands."""
+        """Their text merged with the current output."""
         asked = _decoded(decode_merging, await read_body(request, self._bench.limits.body))
         who = await self._who(request, asked.session, asked.actor)
         base = await self._outputs.version(who.session, asked.base or 0)
@@ -306,7 +306,7 @@ def _text(record: Record | None) -> str:
 
 
 def _carrying_out(did: Did) -> Callable[[Desk], Awaitable[int | None]]:
-    """What is done at the desk; gives the trace version of the event, None if there is none."""
+    """The action at the desk; returns the event's trace version, None if there is none."""
 
     async def carry_out(desk: Desk) -> int | None:
         if did.id in desk.view.sent:
