@@ -221,7 +221,7 @@ class Ending(msgspec.Struct, frozen=True):
 
 
 class ForeignEntry(msgspec.Struct, frozen=True):
-    """An entry that no event of ours has: kept as it was, skipped by every projection.
+    """An entry that Duolog's events cannot express: kept unchanged, skipped by every projection.
 
     Attributes:
         kind: what it is called, with the format in front, such as ``claude-code.progress``.

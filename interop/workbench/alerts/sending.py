@@ -1,4 +1,4 @@
-"""Calls a webhook for each firing, and records each attempt, so that none is sent again.
+"""Calls a webhook for each firing, and records each attempt, to avoid sending it twice.
 
 The sender records each attempt before making it, at the known version of the session's stream of
 alerts, so that only one of several servers makes it. If an attempt has no recorded outcome after

@@ -237,7 +237,7 @@ class _Routes:
         )
 
     async def act(self, request: Request) -> Response:
-        """Does one action, once: repeating its id has no effect."""
+        """Does one action, once: a request that repeats its id does nothing."""
         did = _decoded(decode_act, await read_body(request, self._bench.limits.body))
         who = await self._who(request, did.session, did.actor)
         seat = await self._host.seat(who.session, who.actor)
