@@ -34,7 +34,7 @@ class ErasedEverywhere(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         sessions: ids of all that was erased, forks included.
-        forks: how many of them are forks that nobody asked for.
+        forks: how many of them are forks that were not named.
         compacted: whether nothing is left in the log's files.
         held_up: why something may be.
         caches: caches and spill files that were erased from, too.

@@ -326,7 +326,7 @@ def print_document(document: Document, form: Form = "text") -> None:
 def table_of(asked: Asked, sessions: Columns, *, drawn: bool) -> Document:
     """The document of the report on sessions that are at hand; ``drawn``: with its figures.
 
-    Of several tasks, figures leave out rows with few sessions, if others have enough.
+    With several tasks, figures leave out rows with few sessions if others have enough.
     """
     report = numbers_of(asked, sessions)
     mixed = len({group.group.get("task") for group in report.groups}) > 1

@@ -189,7 +189,7 @@ class ChatSession:
         """The session, with a person in the human's seat.
 
         Args:
-            person: who plays the human.
+            person: the player of the human's part.
             outage: decides whether a model that has failed is asked again.
             config: further settings that are recorded, and that the session's id depends on.
             agent: another kind of agent than the session's own.

@@ -131,10 +131,10 @@ class Continuations:
     Args:
         log: holds the origins.
         dataset: the data that they were run on, if any.
-        api_base: where models are reached, if on a server of one's own.
+        api_base: base URL of your model server, if you run one.
         cache: directory of the response cache.
         text_actions: models that cannot call tools.
-        task: the task that they were run on, where somebody names it; None to go by the log.
+        task: the task that they were run on, if named; None to use the one in the log.
         terms: how external agents are run.
 
     Attributes:

@@ -355,7 +355,7 @@ def recorded_task(
 
     Args:
         opened: the opening of the session.
-        given: the name of the task, where somebody says it; None to go by the log.
+        given: the name of the task, if given; None to use the one in the log.
         dataset: the data that the session was run on, if any.
 
     Raises:

@@ -231,7 +231,7 @@ async def check_design(log: EventLog, plan: Plan) -> None:
 async def check_unchanged(log: EventLog, task: str, parts: OwnParts) -> None:
     """Compares the files of a run with those of a session of the same players that the log holds.
 
-    What is installed has a version for that. A fork may be of any file, and is passed over.
+    Installed packages have versions instead. A fork may use any file, so forks are skipped.
 
     Args:
         log: the log that is to be run into.

@@ -141,7 +141,7 @@ class Experiment(
             None for never.
         patience: unproductive rounds, as users rate them, after which they give up; ``off`` for
             never.
-        api_base: where models are reached, for servers of one's own.
+        api_base: base URL of your model server, if you run one.
         cache: directory of the response cache; None for none.
         limits: of a session.
         budget: of all sessions together.
@@ -270,7 +270,7 @@ class Experiment(
     def cells(self, task: Task) -> Iterator[Cell]:
         """All cells, instance by instance, so that a partial run has a part of every kind; repeats last.
 
-        An agent that works without a human has one cell for each model, whoever the users are. An
+        An agent that works without a human has one cell for each model, whatever the users. An
         agent or user that the task does not know came out of a file, and is on no model.
 
         Raises:
@@ -459,7 +459,7 @@ def _ends(part: str) -> tuple[str, str]:
     """The first and the last instance of a range such as 0-9; a name alone is both.
 
     Raises:
-        InvalidInput: it is no range.
+        InvalidInput: it is not a range.
     """
     first, dash, last = part.partition("-")
     if not dash:
@@ -531,7 +531,7 @@ def read_experiments(path: str) -> tuple[Experiment, ...]:
     """The experiments in a file: one for each of its tasks.
 
     Raises:
-        InvalidInput: there is no such file, it is no TOML, or it has an unknown key or a value of
+        InvalidInput: there is no such file, it is not TOML, or it has an unknown key or a value of
             the wrong type.
     """
     try:

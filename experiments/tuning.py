@@ -133,7 +133,7 @@ class Training:
         users: kinds of users.
         seeds: of the worlds.
         sessions: instances of each seed, with each kind of user.
-        weights: what counts beside utility.
+        weights: the weights of the terms other than utility.
         concurrency: how many sessions run at once.
 
     Attributes:
@@ -351,7 +351,7 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
         sessions: instances of each seed, with each kind of user.
         trials: how many rules to try.
         seed: of the search.
-        weights: what counts beside utility.
+        weights: the weights of the terms other than utility.
         concurrency: how many sessions run at once; it changes nothing of what is found.
     """
 

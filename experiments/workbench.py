@@ -61,8 +61,8 @@ class SessionHost:
     Args:
         log: where they are recorded.
         tasks: where they run.
-        task: a task besides those that are installed: ``file.py:Name``.
-        agent: an agent of that task besides its own: ``file.py:Name``, ``exec:COMMAND`` and so on.
+        task: a task in addition to those installed: ``file.py:Name``.
+        agent: an additional agent for that task: ``file.py:Name``, ``exec:COMMAND`` and so on.
         dataset: data of the task's own kind; None for what it ships.
         api_base: where models are reached; None for where they usually are.
         terms: how long another program may be silent before its sessions can go on here.
@@ -183,7 +183,7 @@ class SessionHost:
         """The default agent of a task.
 
         Raises:
-            InvalidInput: there is no such task, or nobody in it to work with.
+            InvalidInput: there is no such task, or it has no other participant to work with.
         """
         found = next((offer.agent for offer in await self.offers() if offer.task == task), None)
         if found is None:

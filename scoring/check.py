@@ -80,10 +80,14 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 async def check_session(log: EventLog, session: str, scorers: Iterable[Scorer] = ()) -> Check:
     """Checks one session.
 
-    Compared are: the line in the session list with the records; the trajectory folded in the order
-    of the log with the one folded from the trace first and the measurements after it; which round
-    a measurement says it is about with where its version lies; enforced stops with the tolerance;
-    and what the scorers recorded with what they measure now, byte for byte.
+    It compares:
+
+    - the line in the session list with the records;
+    - the trajectory folded in the order of the log with the one folded from the trace first and the
+      measurements after it;
+    - the round that a measurement names with the round of its version;
+    - enforced stops with the tolerance;
+    - recorded measurements with new ones by the same scorers, byte for byte.
 
     Args:
         log: the log.

@@ -73,11 +73,11 @@ class _RoundState:
         deferred: whether the human deferred in it.
         deferrals: number of rounds up to it in which the human deferred.
         spent: effort when utility last rose, in it or before it; 0 if it never did.
-        over: whether it is closed, or the agent has no more to do in it.
+        over: whether it is closed, or the agent has nothing left to do in it.
         utility: the utility after it.
         rating: of its progress; None if there is none.
-        reaction: of the human to it, in words: above 0 where pleased, below 0 if not.
-        lead: who leads after it, as far as known.
+        reaction: of the human to it, in words: above 0 if pleased, below 0 if not.
+        lead: the side that leads after it, if known.
         why: the reason for the lead.
     """
 
@@ -188,7 +188,7 @@ class Controller:
     def submitted(self) -> Advice | None:
         """Notes that the agent has updated the output; returns the advice as ``feed`` does.
 
-        Updates of scoring may say so later, or not at all if nobody measures utility.
+        Updates of scoring may say so later, or not at all if utility is not measured.
         """
         now = self._rounds[-1]
         now.updated = now.output = True
@@ -209,7 +209,7 @@ class Controller:
     def reacted(self, reaction: int) -> Advice | None:
         """Takes how the human has reacted to the last closed round; returns the advice as ``feed`` does.
 
-        It counts towards the tolerance that is left where nobody rates the round.
+        It counts towards the tolerance left if the round is not rated.
 
         Args:
             reaction: above 0 if they are pleased, below 0 if they complain or repeat themselves.

@@ -30,12 +30,12 @@ class ControlRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """The parameters of the rules; see ``control`` for the rules themselves.
 
     Attributes:
-        least: this many rounds of questions before there is any output, even where the agent would
+        least: this many rounds of questions before there is any output, even if the agent would
             rather work.
         questions: at most this many of them.
         unanswered: after this many deferrals in a row, ask no more before there is an output.
-        first: who leads after the first output: the agent (``ask``), the human (``defer``), or the human
-            where they have said something unasked by then (``follow``).
+        first: the side that leads after the first output: the agent (``ask``), the human (``defer``), or
+            the human only if they have said something unasked by then (``follow``).
         gain: the smallest rise of utility that counts as a gain.
         persist: rounds without a gain in a row after which the lead changes.
         insist: deferrals in a row after which a question is not followed by another, once there is an

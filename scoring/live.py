@@ -205,7 +205,7 @@ class UpdateSubscription:
 
         Raises:
             LogClosed: the subscription is closed, or its log is.
-            CodecError: a body that is needed is damaged; the next step goes on behind it.
+            CodecError: a body that is needed is damaged; the next step resumes after it.
             PluginFailed: the counter of tokens raised, or ``Options.vague``; likewise.
         """
         self._follower.done(self.position)

@@ -63,9 +63,9 @@ class Approvals(msgspec.Struct, frozen=True, kw_only=True):
         by_rule: decided by a rule, either way.
         by_setting: decided by a setting, either way.
         by_unknown: decided, and the log does not say by whom.
-        expired: nobody answered in time.
+        expired: not answered in time.
         unanswered: still open at the session's last record.
-        never_asked: actions of agents for which nobody was asked.
+        never_asked: actions of agents that did not ask for approval.
         actions: actions of agents.
     """
 

@@ -53,7 +53,7 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
             text of an utterance is not known, or the annotator cannot read it.
         agent_initiatives: the same, of all agents together.
         human_initiatives: the same, of all humans together.
-        initiative_entropy: see ``initiative_entropy``; None if nobody has said anything, too.
+        initiative_entropy: see ``initiative_entropy``; also None if nothing was said.
         confirmations_asked: times an agent asked for approval or for a confirmation.
         confirmations_answered: those that a human answered, with yes or no.
         approved: approvals that humans gave.
@@ -113,7 +113,7 @@ class ProcessFold:
 
     Args:
         annotator: labels utterances; by default by rules.
-        output: the lines of the output, where another fold of the session looks at them, too.
+        output: the lines of the output, if another fold of the session shares them.
     """
 
     def __init__(

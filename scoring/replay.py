@@ -38,7 +38,7 @@ class Until(msgspec.Struct, frozen=True, kw_only=True):
         time: time on the session's own clock (UTC epoch, or virtual from 0).
 
     Raises:
-        InvalidInput: a round or version is below 1, or a time is no number from 0.
+        InvalidInput: a round or version is below 1, or a time is negative or not a number.
     """
 
     round: int | None = None

@@ -15,13 +15,13 @@ __all__ = ("rescore",)
 async def rescore(log: EventLog, session: str, scorers: Sequence[Scorer]) -> int:
     """Has scorers measure a recorded session, open or closed, from its first record on.
 
-    What the log holds already of a scorer in this version is taken as it is; so to do it twice
-    records nothing twice, and another version of a scorer measures anew.
+    Measurements that the log already holds from this version of a scorer are kept, so repeating the
+    call adds nothing. Another version of a scorer measures everything again.
 
     Args:
         log: the log, to read from and to append to.
         session: session id.
-        scorers: who measures.
+        scorers: the scorers.
 
     Returns:
         How many measurements were added.

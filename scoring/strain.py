@@ -41,7 +41,7 @@ class StrainFold:
     """Folds the acts of the humans of one session.
 
     Args:
-        output: the lines of the output, where another fold of the session looks at them, too.
+        output: the lines of the output, if another fold of the session shares them.
 
     Attributes:
         peak_reading: the most words of agents that waited at one act: messages, and new lines of the output.

@@ -586,7 +586,7 @@ _ENOUGH: Final = 2
 def annotate(turn: Turn) -> frozenset[Label] | None:
     """The labels of a turn of a person, by rules; an ``Annotator``.
 
-    Of a text with more than 4,000 characters the rules read the beginning and the end.
+    In a text with more than 4,000 characters, the rules read only the beginning and the end.
 
     Args:
         turn: the message, and what came before it.

@@ -53,12 +53,12 @@ class EpisodeSetting(msgspec.Struct, frozen=True, kw_only=True):
         limits: when to close a session.
         timing: how long things take.
         interrupts: news that concerns the agent stops it while it types or works: it observes the news,
-            and may go on with what it had decided by deciding the same again.
+            and may continue by making the same decision again.
         mistakes: how many actions in a row may be invalid before the session closes as ``failed``.
         agent: what reports call the agent, e.g. which run it is of.
         user_model: a model behind the simulated user; None for the rules that the task ships.
-        config: recorded in each opening besides, e.g. the step of the optimizer.
-        base: what the sessions are set up with besides, e.g. how models are reached.
+        config: also recorded in each opening, e.g. the step of the optimizer.
+        base: further setup of the sessions, e.g. how models are reached.
         hold: seconds of wall time that a policy has to decide, at most.
 
     Raises:
@@ -176,11 +176,11 @@ class Episode:
             persona: of the simulated user, or another user that the task knows.
             seed: of the world and of all randomness.
             repeat: other draws of the session's randomness on the same problem.
-            config: recorded in the opening besides.
+            config: also recorded in the opening.
 
         Returns:
             The first observation. Its reward is 0, and the effort of the request counts with the first
-            step. The rewards of all steps add up to the total. The episode may be over already, where the human ended it.
+            step. The rewards of all steps add up to the total. The episode may already be over if the human ended it.
 
         Raises:
             InvalidInput: there is no such task, problem or persona; or the episode is not entered.
@@ -224,7 +224,7 @@ class Episode:
                 else has said or done something, a task's actions once their outcome is known.
 
         Returns:
-            What the agent sees. Where the action was none, ``invalid`` says why, and nothing of it was
+            What the agent sees. If the action was invalid, ``invalid`` says why, and none of it was
             carried out.
 
         Raises:

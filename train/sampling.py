@@ -46,14 +46,14 @@ async def sampled_value(
 ) -> SampledValue:
     """The multi-turn value of an episode after a round: what continuations from there earn, on average.
 
-    Each continuation is a fork of the session after the last act of the round. It begins from what everybody
-    saw, with draws of its own, and an agent that is here plays on in place of the one that was trained.
+    Each continuation is a fork of the session after the last act of the round. It starts from the shared
+    history with separate draws. An agent available here plays on in place of the one that was trained.
 
     Args:
         log: holds the session, and takes the continuations.
         session: session id.
         round: after which round.
-        agent: who plays on: a kind of agent that ``duolog run --agents`` takes.
+        agent: the kind of agent that plays on, as for ``duolog run --agents``.
         continuations: how many.
         seed: of the first; each has another.
         terms: how the reward is made; None for what the session's opening has.

@@ -12,8 +12,8 @@ __all__ = ("History",)
 class History:
     """Lines that were sent, the newest last, and a place among them.
 
-    The line that is being written stands behind the newest. What is changed in any of them is kept
-    until a line is sent, so that looking back loses nothing.
+    The line that is being written follows the newest. Changes to any line are kept until a line is
+    sent, so looking back loses nothing.
     """
 
     def __init__(self) -> None:

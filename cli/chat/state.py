@@ -41,10 +41,10 @@ class Entry(NamedTuple):
     """A part of the conversation.
 
     Attributes:
-        version: the trace version after which it stands.
-        number: it stands after those of the same version with lower ones.
-        name: who speaks; empty for nobody.
-        text: what is shown.
+        version: the trace version that it follows.
+        number: its place among entries of the same version.
+        name: the speaker; empty if there is none.
+        text: the text shown.
         apart: it has an empty line before and after it.
     """
 

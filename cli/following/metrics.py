@@ -37,7 +37,7 @@ def metrics_text(workers: Mapping[int, ScorerStatistics]) -> str:
     """The metrics of workers in Prometheus' text format.
 
     Args:
-        workers: how each stands, by number.
+        workers: the statistics of each, by number.
     """
     lines = []
     for name, (kind, meaning) in _METRICS.items():

@@ -38,7 +38,7 @@ def run_following(
         options: what is scored, and how.
         workers: how many processes work here.
         metrics: where to serve metrics; None for nowhere.
-        as_json: print how they stand as it changes, an object a line.
+        as_json: print their statistics as they change, an object a line.
 
     Returns:
         The exit code.
@@ -164,10 +164,10 @@ class _Workers:
     Args:
         options: what they score, and how.
         count: how many.
-        report: called with how each stands, by number, whenever one says so.
+        report: called with the statistics of each, by number, whenever one reports.
 
     Attributes:
-        code: exit code for all, where one ended by itself.
+        code: exit code for all, if a worker ended on its own.
     """
 
     def __init__(

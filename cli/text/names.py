@@ -34,9 +34,9 @@ def fitted(text: str, width: int, *, right: bool = False) -> str:
 def distinct(names: Sequence[str], width: int) -> list[str]:
     """Names on one line each, in at most so many columns, all different.
 
-    A name that is too long is cut in the middle, since ids begin alike and end with what is their
-    own. Where that makes names look the same, the part is shown from which they differ; where they
-    still do, as those do that differ in what cannot be seen, they are numbered.
+    A name that is too long is cut in the middle, since ids begin alike and end differently. If that
+    makes names look the same, the part with the difference is shown. If they still look the same,
+    because they differ only in invisible characters, they are numbered.
 
     Args:
         names: all different.

@@ -172,7 +172,7 @@ class WatchApp(App[None]):
     """Shows a log that is being watched.
 
     Args:
-        watched: the log, which somebody else has ``run``.
+        watched: the log; the caller awaits its ``run``.
         name: of the log.
         measure: of the effort, for the list.
     """

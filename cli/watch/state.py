@@ -37,7 +37,7 @@ _AT_ONCE = 64  # records taken between two turns of other tasks
 class WatchedLog:
     """A log that is being watched: its sessions, the selected one, and the moment that is shown.
 
-    ``run`` reads; all else is for whoever draws, and never waits.
+    ``run`` reads the log. All other methods are for drawing, and never wait.
 
     Args:
         log: the log, open.

@@ -45,7 +45,7 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
         state: ``open``, the reason why it was closed, or ``forgotten``.
         stops: by tolerance τ, the round after which it was used up.
         scored: whether any utility was measured.
-        missing: why the session has no utility; None if it has one.
+        missing: why the session's utility is missing; None if it has one.
     """
 
     count: int = 0
@@ -75,7 +75,7 @@ class Timeline:
         texts: the text of each; None if it adds nothing.
         advice: what else came with a record, by its index: advice to stop, and the like.
         entries: all there is to be shown.
-        opened: how it was opened, where that is known.
+        opened: how it was opened, if known.
         problem: why not all of it could be scored; empty if it could.
     """
 

@@ -228,7 +228,7 @@ def over_problems(
         seed: of the draws.
 
     Returns:
-        By quantity, the mean, and then one for each resample; not a number where none is known.
+        By quantity, the mean, and then one for each resample; not a number if none is known.
     """
     names = sorted(set(problems))
     places = {name: place for place, name in enumerate(names)}

@@ -68,7 +68,7 @@ def profile_document(
     Args:
         found: the profile.
         numbers: the report on the same sessions, by agent; None to leave its tables out.
-        fidelity: how far its simulated users are from real people; None if nobody measured it.
+        fidelity: the distance of its simulated users from real people; None if not measured.
         links: by session, the place within the page that shows it.
         commands: by session, the command that shows it.
     """

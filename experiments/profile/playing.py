@@ -146,7 +146,7 @@ def plan_profile(
         subject: a model as LiteLLM names it, ``rules`` for the rules of the tasks, a kind of agent that
             ships with Duolog, ``file.py:Name``, or the address of an agent.
         tasks: some of the suite's; None for all.
-        suite: its name; or one of your own.
+        suite: the name of a suite, or your own suite.
         secret: generates a second half of the suite; None for the public one only.
         budget: US dollars for all calls together.
         log: path or URL; None for a file named after the subject.

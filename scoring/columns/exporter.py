@@ -91,7 +91,7 @@ async def export_tables(
 
     Args:
         log: the log; others may be writing it.
-        directory: of the tables; made where there is none.
+        directory: of the tables; created if missing.
         options: how to score.
         records: write the records of those sessions too.
         follow: keep exporting new sessions until cancelled.

@@ -128,7 +128,7 @@ async def folded(
     """The rows of sessions as of now, in order of their first records.
 
     Only sessions that are new, or have grown since their rows were kept, are folded; their rows are kept
-    then, unless the options hold functions of your own.
+    then, unless the options hold your own functions.
 
     Args:
         log: the log.

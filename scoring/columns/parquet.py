@@ -172,8 +172,8 @@ def folder_of(view: View, table: str, scorer: str | None = None) -> str:
     Args:
         view: the way of scoring.
         table: its name.
-        scorer: of the utilities in it, ``name@version``, for a table of rounds; None if nobody
-            measured utility.
+        scorer: of the utilities in it, ``name@version``, for a table of rounds; None if
+            utility was not measured.
     """
     if table == "records":
         return table

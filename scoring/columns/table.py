@@ -277,7 +277,7 @@ _BLOCK: Final = 1 << 12  # sessions that become arrays together
 class ColumnsBuilder:
     """Builds columns from the rows of sessions, some sessions at a time.
 
-    What it keeps of a session is what the columns hold.
+    Of each session it keeps only the values in the columns.
     """
 
     def __init__(self) -> None:

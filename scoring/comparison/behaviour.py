@@ -40,7 +40,7 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
         edits: versions of the output that the human made.
         ratings: the ratings that the human gave.
         rounds: the last round.
-        left: whether the human ended the session there; else it was cut off, or goes on. A session that
+        left: whether the human ended the session there; else it was cut off, or is still open. A session that
             was never closed, as in most logs of chats, was ended there if the agent acted last.
     """
 

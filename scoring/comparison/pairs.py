@@ -87,7 +87,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """Two agents on the same problems, where all else is the same.
+    """Two agents on the same problems, with everything else equal.
 
     Attributes:
         first: the label's value of the first agent.
@@ -139,8 +139,8 @@ def compare(
         One comparison per pair of names and group, in this order.
 
     Raises:
-        InvalidInput: fewer than two names, one that no session has, an unknown outcome, or sessions of which
-            nobody knows the problem.
+        InvalidInput: fewer than two names, one that no session has, an unknown outcome, or sessions whose
+            problem is unknown.
     """
     ordered = tuple(dict.fromkeys(names))
     if len(ordered) < 2:

@@ -79,7 +79,7 @@ class Sensitivity(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         rows: one per judge, choice, group and τ.
-        changes: where the order of agents depends on the choice.
+        changes: the choices on which the order of agents depends.
     """
 
     rows: tuple[SensitivityRow, ...]

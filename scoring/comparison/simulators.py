@@ -158,7 +158,7 @@ def audit(
         seed: of both.
 
     Raises:
-        InvalidInput: nobody is simulated on the one side, or nobody real on the other.
+        InvalidInput: one side lacks simulated people, or the other lacks real ones.
     """
     by_persona: dict[str, list[Behaviour]] = {}
     for one in simulated:

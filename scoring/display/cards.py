@@ -51,8 +51,8 @@ class Section(NamedTuple):
 def in_words(private: JSON) -> JSON:
     """A private part without what only rules can use.
 
-    If it has a ``profile``, which says in words who somebody is, its other parts that are objects
-    say the same in numbers.
+    If it has a ``profile``, which describes the person in words, its other objects hold the same in
+    numbers and are left out.
     """
     if not isinstance(private, Mapping) or "profile" not in private:
         return private

@@ -120,11 +120,11 @@ class Description(msgspec.Struct, frozen=True):
         does: what the actor does, with the version or round that it is about.
         value: what it amounts to, such as a rating, a score or an outcome.
         text: what was said, or the reason that was given; may have several lines.
-        actor: who acted.
+        actor: the actor.
         role: the actor's role.
         kind: what the text is.
         call: an action with its arguments, on one line.
-        to: who was addressed, if not everybody.
+        to: the addressees, if not all participants.
         about: version of the trace record that it is about.
         origin: session and version that the session was forked from.
         facts: named parts of the value.

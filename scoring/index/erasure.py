@@ -113,7 +113,7 @@ async def sessions_to_erase(
         log: the log.
         query: filters; None for all sessions.
         before: only sessions whose last trace record is earlier, seconds since the epoch. A session
-            on a virtual clock has no age and is not old.
+            on a virtual clock does not age, so it never matches.
         strict: refuse filters by labels that no session has.
 
     Raises:

@@ -160,11 +160,11 @@ class ListedSession(msgspec.Struct, frozen=True, kw_only=True):
         rounds: number of rounds so far.
         utility: the utility after the last round; None if it is missing.
         scorer: whose utility it is, ``name@version``; None if there is none.
-        evaluated: somebody measured utility, or was to.
+        evaluated: utility was measured, or a scorer was configured to measure it.
         opened: time of the first trace record, by the session's clock.
         last: time of the last trace record.
         position: position of its last record.
-        utility_missing: why it has no utility; None if it has one.
+        utility_missing: why its utility is missing; None if it has one.
         stops: by tolerance τ that is used up, the round after which it is; unset if no tolerance was
             asked for.
         lost: events that could not be recorded, so that rounds and effort are incomplete.

@@ -321,7 +321,7 @@ def _ranges(
         digits: to how many digits numbers are rounded before they are compared.
 
     Raises:
-        InvalidInput: the value is no such thing.
+        InvalidInput: the value is of another kind.
     """
     parts = [part.strip() for part in value.split(",")]
     if operator in ("=", "!="):

@@ -65,7 +65,7 @@ class Continued(msgspec.Struct, frozen=True, kw_only=True):
         session: its id.
         tau: the tolerance τ.
         round: k_τ; None if τ was not reached.
-        stopped: the utility that stands if the human leaves there.
+        stopped: the utility if the human leaves there.
         final: the final utility of the session itself.
         continuations: final utilities of the continuations, in order; None if one has none.
         real: ``stopped`` less the mean of the continuations; 0 if τ was not reached.

@@ -62,8 +62,8 @@ def paper_values(facts: Facts, taus: Sequence[int], cuts: Integers) -> Values:
     Args:
         facts: of the sessions.
         taus: the tolerances.
-        cuts: the length to which the trajectory of each session is cut; 0 if its group has none, and
-            then it has no numbers.
+        cuts: the length to which the trajectory of each session is cut; 0 if its group has none, so
+            its numbers are missing.
     """
     last, silent = facts.last, is_silent(facts)
     valued = (last > 0) & (cuts > 0)

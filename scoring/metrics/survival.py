@@ -43,7 +43,7 @@ class SurvivalPoint(msgspec.Struct, frozen=True, kw_only=True):
         round: k.
         survival: S(k), the estimated share of sessions whose human stays beyond round k.
         low: lower end of the pointwise interval (log-log transform of Greenwood's variance); None
-            where it is undefined: before the first human left, and where S is 0.
+            if it is undefined: before the first human left, or once S is 0.
         high: upper end of it.
         at_risk: sessions that were still going on when round k began.
         left: sessions whose human left in round k.

@@ -306,8 +306,8 @@ class Facts:
     def result_only(self) -> Flags:
         """Sessions of which only the result was measured.
 
-        They pose no output, and only the last of several rounds was evaluated: what the rounds before
-        it were worth, nobody measured.
+        They pose no output, and only the last of several rounds was evaluated, so the utility of
+        the rounds before it is unknown.
         """
         valued = ~np.isnan(self.columns.rounds.value)
         only: Flags = (

@@ -162,7 +162,7 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
         cells: its cells, in the order of the rows.
         left: whether texts are aligned left.
         joined: whether it belongs to the column before it: a relative number next to the absolute
-            one. Where there is little room, its interval is left out.
+            one. If there is little room, its interval is left out.
     """
 
     title: str
@@ -194,7 +194,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
         headings: all other columns.
         repeated: the first so many headings are repeated in each part of a table that is divided.
         series: the place of each row's series in the figures; None if it has none.
-        title: what the table shows, where the section does not say it.
+        title: the content of the table, unless the section states it.
         anchors: ids of the rows within a page.
         folded: a page shows the table only on demand, under its title.
         anchor: id of the table within a page.

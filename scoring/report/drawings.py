@@ -624,7 +624,7 @@ def _powers(values: Sequence[float]) -> Limits:
 def log_ticks(limits: Limits) -> list[tuple[float, str]]:
     """The ticks of a logarithmic axis with these limits (powers of ten), and their labels.
 
-    Powers of ten, and their twofold and fivefold where there would be fewer than three.
+    Powers of ten; if there would be fewer than three, also 2 and 5 times each.
     """
     low, high = limits
     powers = range(math.floor(low), math.floor(high) + 1)
@@ -636,7 +636,7 @@ def log_ticks(limits: Limits) -> list[tuple[float, str]]:
 def ratio_lines(across: Limits, up: Limits) -> list[tuple[float, str]]:
     """Lines of equal ratio that cross enough of a square panel: power of ten of the ratio, name.
 
-    Powers of ten, and their twofold and fivefold where there would be fewer than three.
+    Powers of ten; if there would be fewer than three, also 2 and 5 times each.
     """
     length = across[1] - across[0]
     found: list[tuple[float, str]] = []

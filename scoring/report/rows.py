@@ -64,8 +64,8 @@ class Rows:
 def rows_of(report: Numbers) -> Rows:
     """The rows of a report's table: one per group of collaborating sessions.
 
-    Automated runs are shown in a column of their own. They get a row only if no row of
-    collaborating sessions matches them.
+    Automated runs have a separate column. They get a row only if no row of collaborating sessions
+    matches them.
     """
     return Rows(report)
 

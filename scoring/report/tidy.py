@@ -43,7 +43,7 @@ def tidy_rows(
     Columns of both: ``session``, the labels, ``instance``, ``problem``, ``seed``, ``baseline``, ``state``, and
     cumulative effort by measure (``effort_...``). A label that is called like another column is
     prefixed by ``group_``. Per round: ``round``, ``stage``, ``closing``, ``updated``, ``utility``
-    (what stands after it), ``value`` (what was newly measured in it), ``stale``, ``rating``,
+    (after the round), ``value`` (newly measured in the round), ``stale``, ``rating``,
     ``pending``. Per session: ``rounds`` (K), ``evaluated``, ``first``, ``final``, ``overall`` and
     ``gain`` as the formal convention has them, ``stale_rounds``, ``ratings`` (how many there are),
     ``mean_rating``, ``estimated_tokens``.
@@ -115,7 +115,7 @@ def in_64_bits(value: _Value) -> _Value:
 
 
 def _type(arrow: object, name: str) -> object:
-    """The type of a column, which holds also where all of its values are missing."""
+    """The type of a column, which is the same even if all of its values are missing."""
     kind = "string"
     if name in _FLAGS:
         kind = "bool_"

@@ -20,7 +20,7 @@ __all__ = ("FeedbackUtility", "value_of")
 def value_of(feedback: FeedbackGiven) -> Score | Missing | None:
     """The value of a feedback: the mean of thumbs (up 1, down 0) and ``edits_kept``, if given.
 
-    Missing where ``edits_kept`` is not in [0, 1]; None if there is only a comment.
+    Missing if ``edits_kept`` is not in [0, 1]; None if there is only a comment.
     """
     parts: dict[str, float | None] = {}
     if feedback.thumbs is not None:

@@ -126,7 +126,7 @@ def standing(text: str, before: str = "") -> Standing:
     """Whether a request is settled, by what its author says after an agent has acted.
 
     A complaint outweighs thanks. Thanks or praise with a question or a further request are open: the
-    work goes on. Words that repeat the message before are unresolved, unless they thank. Words in a
+    work continues. Words that repeat the message before are unresolved, unless they thank. Words in a
     language that the rules do not know are open.
 
     Args:

@@ -55,7 +55,7 @@ class RetentionUtility:
     itself is scored when it is final, that is when the agent submits another or the session closes:
     how much the human's last version kept, or 1 if the human left it unchanged to the end. Missing
     if the agent replaced it before any human edited it. 0 if the human left (the session was closed
-    as ``abandoned`` or ``tolerance``) before any human edited it: nobody took it up.
+    as ``abandoned`` or ``tolerance``) before any human edited it.
     """
 
     def __init__(self) -> None:

@@ -76,7 +76,7 @@ class EffortMeter:
 
     Args:
         options: token counter, timing, deferrals, idle cap.
-        output: the lines of the output, where other folds of the session look at them, too.
+        output: the lines of the output, if other folds of the session share them.
     """
 
     def __init__(self, options: Options, output: OutputLines | None = None) -> None:
@@ -120,7 +120,7 @@ class EffortMeter:
         """Takes the opening of the session.
 
         Raises:
-            InvalidInput: its ``config["timing"]`` is no valid timing.
+            InvalidInput: its ``config["timing"]`` is not a valid timing.
         """
         self._virtual = event.clock == "virtual"
         self._alone = not has_agent(event)
@@ -333,7 +333,7 @@ def _pace_of(opened: SessionOpened, timing: Timing) -> tuple[float, float]:
         timing: the rates otherwise.
 
     Raises:
-        InvalidInput: a rate is no positive number.
+        InvalidInput: a rate is not a positive number.
     """
     settings = opened.config.get("timing")
     if settings is not None:

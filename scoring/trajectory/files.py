@@ -173,7 +173,7 @@ def decode_trajectory(line: bytes | str) -> Trajectory:
     """Reads one line.
 
     Raises:
-        InvalidInput: it is no JSON, lacks a field, or a value is of a wrong type or out of range.
+        InvalidInput: it is not JSON, lacks a field, or a value is of a wrong type or out of range.
     """
     try:
         raw = _decoder.decode(line)

@@ -57,16 +57,15 @@ _NOTHING: tuple[Update, ...] = ()
 class TrajectoryFold:
     """Takes the records of one session, of all streams in order of position, and gives updates.
 
-    Live scoring passes it records from a subscription, a replay from the log; neither knows more than the
-    other. What it keeps grows with rounds and snapshots, not with records. Where the measurements
-    lie between the trace records decides when updates come, not what the trajectory is in the end.
+    Live scoring passes it records from a subscription, a replay from the log; neither knows more than
+    the other. Its memory grows with rounds and snapshots, not with records. The places of measurements
+    among the trace records decide when updates come, but not the final trajectory.
 
     Args:
         session: session id.
         options: how to score.
-        emit: give updates. Without, ``feed`` gives none, which is quicker; the trajectory is the
-            same.
-        output: the lines of the output, where another fold of the session looks at them, too.
+        emit: emit updates. Without it, ``feed`` emits none and is faster; the trajectory is the same.
+        output: the lines of the output, if another fold of the session shares them.
 
     Attributes:
         session: session id.

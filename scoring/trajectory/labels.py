@@ -20,7 +20,7 @@ _TASKS: Final = frozenset({"cogym"})
 def labels_of(opened: SessionOpened) -> Mapping[str, str]:
     """Labels of a session: ``task``, ``agent``, ``model``, ``user``, and its own ones before them.
 
-    The agent is the policy of the first agent (its name where it has none), the user the persona,
+    The agent is the policy of the first agent (its name if it has none), the user the persona,
     or policy, of the first human (``person`` for a real one). ``config["group"]`` adds labels and
     replaces these.
     """
@@ -46,7 +46,7 @@ def is_baseline(opened: SessionOpened) -> bool:
 
 
 def has_agent(opened: SessionOpened) -> bool:
-    """Whether an agent takes part, or may: not where all who were named are human."""
+    """Whether an agent takes part, or may: false if all named participants are human."""
     return not opened.participants or any(one.role != "human" for one in opened.participants)
 
 

@@ -36,9 +36,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
             several, the session has no utility. Of several versions of one scorer the newest counts,
             compared as versions (``1.10`` is newer than ``1.9``).
         judge: whose ``ProgressRated`` counts: a scorer as above, ``human`` for ratings in the trace
-            (a person or a simulated user), ``none`` for nobody, in which case all ratings are
-            missing. ``auto``: ``config["judge"]`` of the session; where it names none, no rating is
-            waited for, but those that are recorded count all the same, the human's first.
+            (a person or a simulated user), ``none`` for no judge, in which case all ratings are
+            missing. ``auto``: ``config["judge"]`` of the session. If it names none, scoring does not
+            wait for ratings, but recorded ones still count, the human's first.
         count: counts the tokens of a text.
         vague: whether a human's message is a deferral. If another ``annotator`` is given and this is
             not, its label ``vague`` decides.

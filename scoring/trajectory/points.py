@@ -38,11 +38,11 @@ class Point(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     Attributes:
         round: k, from 1.
-        value: the utility newly evaluated in this round; None if nothing new was, or where the
+        value: the utility newly evaluated in this round; None if nothing new was, or if the
             score is missing.
-        utility: U_k: the utility that stands after the round, carried forward; U_0 = 0. None if
-            utility is missing for the whole session.
-        rating: progress r_k, 1 to 5; None where missing or pending.
+        utility: U_k: the utility after the round, carried forward; U_0 = 0. None if utility is
+            missing for the whole session.
+        rating: progress r_k, 1 to 5; None if missing or pending.
         pending: the rating is due or will be, and not recorded yet.
         updated: the agent updated the output in this round.
         stale: the output changed in this round, and its score is missing.
@@ -78,21 +78,21 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
         agent_tokens: tokens that the agent generated; None if unknown.
         human_tokens: tokens that the (simulated) human generated; None if unknown.
         estimated: token counts are estimates from texts, not a model's own counts.
-        output: it poses a shared output. Else it has no first update, and no gain.
-        evaluated: somebody measured utility, or was to: the session's configuration names a utility
-            scorer, one ran on it, or its source states results. Else its utility is missing.
-        final: final performance where it is known apart from the points.
+        output: it poses a shared output. Otherwise it has neither a first update nor a gain.
+        evaluated: the session's configuration names a utility scorer, one ran on it, or its source
+            states results. Otherwise its utility is missing.
+        final: final performance if it is known apart from the points.
         final_missing: the source says that the final performance is missing.
-        scorer: whose utility counts: ``name@version``; None if unknown, or if nobody measured it.
+        scorer: whose utility counts: ``name@version``; None if unknown, or if it was not measured.
         candidates: the scorers to choose from, if several measured utility and none is chosen; then the
             session counts as not evaluated.
         judges: whose ratings count: ``human``, or ``name@version`` of a scorer; none if unknown.
         baseline: an automated run, without a collaborating human.
         state: ``open``, the reason why the session was closed, or ``forgotten``.
         forked_from: where the session left another one; None if it began by itself.
-        forked_at: the round of its first own act, of a fork that has gone on.
+        forked_at: the round of its first own act, for a fork that has continued.
         faults: how often its simulated user was found at fault, by kind; empty if it never was,
-            or where nobody looked.
+            or if there was no audit.
         process: how the parties worked together; None if it was not measured.
         lost: events that could not be recorded; rounds and effort of such a session are incomplete.
         late: numbers of the rounds with events that were written late: live updates did not have them when

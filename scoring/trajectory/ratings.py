@@ -32,7 +32,7 @@ class _Value(NamedTuple):
         until: the trace version that it was given at, or that names its round; 0 for none.
         rating: the value; None for a missing one.
         counted: the round as its source counts.
-        raters: who has rated the round.
+        raters: the actors that have rated the round.
     """
 
     until: int
@@ -45,8 +45,8 @@ class _Value(NamedTuple):
 class _Given:
     """The ratings of one source, by round.
 
-    A second rating of a round replaces the first. Two rounds of a source may fall into one of ours,
-    where it counts rounds otherwise than we do: then the rating of the later one counts.
+    A second rating of a round replaces the first. If a source counts rounds differently, two of its
+    rounds may fall into one of ours: then the rating of the later one counts.
     """
 
     __slots__ = ("_ends", "_next", "covered", "failed", "values")
@@ -151,12 +151,12 @@ class RatingBook:
     def by_human(self, event: ProgressRated, latest: int, by: str) -> Changed | None:
         """Takes a rating from the trace.
 
-        Who has rated a round in time may correct that at any time.
+        A person who has rated a round in time may correct the rating at any time.
 
         Args:
             event: the rating.
             latest: the last trace version known.
-            by: who rates.
+            by: the rater.
 
         Returns:
             The round it is about, and those whose rating may have changed. None if it comes too

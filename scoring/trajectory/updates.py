@@ -137,7 +137,7 @@ class RatingUpdated(Update, frozen=True, kw_only=True):
         pending: it is not known after all, since a newer version of the judge counts now.
         missing: why.
         explanation: in the judge's words.
-        by: who rated: an actor, or ``name@version`` of a scorer.
+        by: the rater: an actor, or ``name@version`` of a scorer.
     """
 
     rating: int | None

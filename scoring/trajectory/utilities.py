@@ -70,9 +70,9 @@ class _ScorerStream:
 class UtilityBook:
     """Collects the scores of one session from all utility scorers, and says which count.
 
-    Of several snapshots in a round the last that has a score counts; a score of the round itself
-    counts before those of its snapshots. What is recorded later in a stream replaces what was
-    recorded about the same thing before, except that a missing score replaces no value.
+    If a round has several snapshots, the last one with a score counts; a score of the round itself
+    takes precedence. A later record in a stream replaces an earlier one about the same thing, except
+    that a missing score does not replace a value.
 
     Args:
         wanted: as ``Options.utility``.
