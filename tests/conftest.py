@@ -35,8 +35,8 @@ for _signal in {signal.SIGINT, getattr(signal, "SIGHUP", signal.SIGINT)}:
 
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else importing it fetches prices
 
-# Wherever the suite runs, properties are tried on the same examples, and timed by nobody: a machine
-# may be busy. Long runs draw others, and more of them.
+# Properties are tried on the same examples in every run, without a deadline, because a machine may be
+# busy. Long runs draw other examples, and more of them.
 settings.register_profile("same", derandomize=True, deadline=None, database=None, max_examples=20)
 settings.register_profile("soak", deadline=None, max_examples=1000)
 
@@ -97,8 +97,8 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Collects tests without collecting garbage, of which there is little; what was imported stays,
-    and is not looked through again and again. Later garbage is collected more rarely than usual."""
+    """Collects tests without collecting garbage, which is little. Imported modules are frozen, so that
+    they are not examined repeatedly. Later garbage is collected more rarely than usual."""
     gc.disable()
     try:
         return (yield)
@@ -109,7 +109,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out what nobody asked for, and begins with the slow ones: where tests run in several
+    """Leaves out tests that were not asked for, and begins with the slow ones: if tests run in several
     processes, none of them is left alone with a long one at the end."""
     apart = {*ON_REQUEST} - asked_for(config)
     chosen: list[pytest.Item] = []
@@ -123,7 +123,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture
 def seed(request: pytest.FixtureRequest) -> int:
-    """What a test draws from by chance; a long run has another each time."""
+    """The seed of a test's random choices; a long run has another each time."""
     drawn: int | None = request.config.option.seed
     return SEED if drawn is None else drawn
 
@@ -185,9 +185,9 @@ def guard() -> BlockBuster:
         function.can_block_in("litellm/utils.py", "wrapper_async")
         # As libpq does, asyncpg looks for a password file and certificates before it connects.
         function.can_block_in("asyncpg/connect_utils.py", "_parse_connect_arguments")
-        # Where an extra is missing nothing goes on; what to do depends on where Duolog is installed.
+        # Without an extra nothing continues; the advice depends on where Duolog is installed.
         function.can_block_in("engine/installation.py", "install_command")
-        # A store of another package is looked for before there is a log: what is installed is read.
+        # Duolog looks for a store of another package before it opens a log: it reads the installed ones.
         function.can_block_in("engine/log/open.py", "_installed")
     return blockbuster
 

@@ -65,7 +65,7 @@ def played(steps: str) -> View:
         match step:
             case "h":
                 script.human("Two cities, please.")
-                script.rated(1, 1, judge=None)  # for nobody's eyes but the human's
+                script.rated(1, 1, judge=None)  # only the human can see it
             case "v":
                 script.human("Whatever, you decide.")
             case "a":
@@ -132,7 +132,7 @@ async def test_it_looks_at_each_record_once_however_often_it_decides() -> None:
 
 @pytest.mark.parametrize("config", [{}, {"utility": "trips"}])
 def test_each_update_of_the_output_is_a_gain_to_it_whoever_scores(config: dict[str, JSON]) -> None:
-    """That a scorer is named, whose scores it cannot see, makes no difference."""
+    """The agent does the same if a scorer is named, because it cannot see that scorer's scores."""
     script = RecordWriter()
     script.opened(config=config)
     outlook = Outlook()
@@ -147,7 +147,7 @@ def test_each_update_of_the_output_is_a_gain_to_it_whoever_scores(config: dict[s
 
 
 def followed(*estimates: float, said: str = "") -> Advice:
-    """The advice after drafts with these estimates of the agent's own, and what the human says to each."""
+    """The advice after drafts with these estimates of the agent; the human answers each draft."""
     script = RecordWriter()
     script.opened()
     outlook = Outlook(ControlRules(gain=0.05))
@@ -200,7 +200,7 @@ def test_whoever_says_something_unasked_may_lead(steps: str, move: str) -> None:
 
 
 def test_it_knows_nothing_that_its_view_does_not_show() -> None:
-    """Ratings and utility are in the log, and make no difference."""
+    """Ratings and utility are in the log, but the agent does not use them."""
     script = RecordWriter()
     script.opened(config={"judge": "human"})
     script.human("hello")

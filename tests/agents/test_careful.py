@@ -1,4 +1,4 @@
-"""The careful agent: what it asks for, and what it does with a yes, a no, and silence."""
+"""The careful agent: when it asks for permission, and how it handles a yes, a no, and silence."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ async def test_silence_is_a_refusal_after_a_while() -> None:
 
 
 class Waiting:
-    """Asks for leave to book one room, and when nobody answers, another one."""
+    """Asks for permission to book one room and, without an answer, to book another one."""
 
     async def decide(self, view: View) -> Decision:
         rooms = ("12", "14")

@@ -1,4 +1,4 @@
-"""The mind of an agent on a model: what it is shown and offered, and what becomes of its replies."""
+"""The mind of an agent on a model: its prompts, its choices, and how its replies are handled."""
 
 from __future__ import annotations
 

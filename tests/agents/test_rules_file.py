@@ -1,4 +1,4 @@
-"""The file of fitted rules: what is written is read, and what is no such file is refused in a line."""
+"""The fitted rules file: it can be written and read back; other files are refused in one line."""
 
 from __future__ import annotations
 

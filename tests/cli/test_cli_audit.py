@@ -1,4 +1,4 @@
-"""``duolog audit``: simulated people beside the people of another log."""
+"""``duolog audit``: simulated people compared with the people of another log."""
 
 from __future__ import annotations
 

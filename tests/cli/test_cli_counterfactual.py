@@ -203,6 +203,6 @@ def test_continuations_go_on_where_patience_ended_the_session(
     report = measured(impatient, capsys=capsys)
     stopped = [one for one in report.sessions if one.round is not None]
     assert stopped
-    # Who gave up at the stop lost nothing that was seen; without giving up, there was more to gain.
+    # Users who gave up at the stop lost nothing observed, but could have gained by staying.
     assert {one.observed for one in stopped} == {0}
     assert any(one.real is not None and one.real < 0 for one in stopped)

@@ -1,4 +1,4 @@
-"""``duolog fork``: another agent goes on from a round, and reports compare it with what happened."""
+"""``duolog fork``: another agent continues from a round; reports compare it with the original."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ READ = {
     "tune": ("travel", "--trials", "1", "--sessions", "1", "--seeds", "1", "--persona", "lazy"),
     "profile": ("polisher", "--tasks", "finance", "--bootstrap", "9", "--log", "a.db"),
 }
-"""What a command is given before the option, where that is no log."""
+"""The argument before the option, for commands that do not take a log."""
 
 INPUTS = {
     ("chat", "--cache"),
@@ -110,7 +110,7 @@ INPUTS = {
 """Options that name what a command reads, or the directory of a response cache or tables."""
 
 FOLDERS = {("new", "--into")}
-"""Options that name a folder for files of other names, where nothing is ever replaced."""
+"""Options that name a folder for files with other names, and never replace a file."""
 
 
 def options_of(command: typer.models.CommandInfo) -> Iterator[tuple[str, object, OptionInfo]]:
@@ -163,7 +163,7 @@ def test_no_command_writes_over_a_log(
 ) -> None:
     monkeypatch.chdir(place)
     out, directory = place / name, place / "figures"
-    if "directory" in form:  # the files in it have names of their own
+    if "directory" in form:  # the command names the files in it
         directory.mkdir()
         (directory / "curve.png").symlink_to(out)
     before = {path: path.read_bytes() for path in place.iterdir() if path.is_file()}
@@ -197,7 +197,7 @@ def test_another_file_is_replaced_by_force_only(
     directory.mkdir()
     out.write_bytes(b"precious")
     read = READ.get(command, (str(place / "a.db"),))
-    if option == "--figures":  # what has fewer than five sessions is not drawn
+    if option == "--figures":  # groups of fewer than five sessions are not drawn
         trips = str(place / "trips.db")
         assert (
             main(["run", "travel", "--agents", "one-stage", "--sessions", "5", "--log", trips]) == 0
@@ -277,7 +277,7 @@ def test_what_is_interrupted_leaves_no_litter(
 # --- what cannot be undone -------------------------------------------------------------------------
 
 IRREVERSIBLE = {"forget": ["chat-7"]}
-"""Commands that lose data for good, with what they take after the log."""
+"""Commands that delete data for good, with their arguments after the log."""
 
 
 def test_every_command_that_asks_first_is_tested_here() -> None:

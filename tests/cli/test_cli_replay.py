@@ -165,7 +165,7 @@ def test_a_sound_log_has_no_difference(dinner: Path, capsys: pytest.CaptureFixtu
 def test_what_cannot_be_measured_again_is_said(
     dinner: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And where that is all that was measured, the check is not passed."""
+    """If nothing else was measured, the check fails."""
     assert main(["replay", str(dinner), "--check"]) == 1
     out, err = capsys.readouterr()
     assert out.startswith("4 sessions with 39 records: nothing differs; 0 of 6 ")

@@ -1,4 +1,4 @@
-"""``duolog score``: what it adds to a log, what it says, how it goes on, and within which budget."""
+"""``duolog score``: what it adds to a log and prints, how it resumes, and how it keeps a budget."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def own(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def menus(dinner: Path, tmp_path: Path) -> Path:
-    """A log with everything in it, of one's own."""
+    """A private copy of the log with everything in it."""
     return Path(shutil.copy(dinner, tmp_path / "menus.db"))
 
 
@@ -90,7 +90,7 @@ def chats(tmp_path: Path) -> Path:
 
 
 def score(capsys: Capture, log: Path, *more: str, code: int = 0) -> tuple[Json, str]:
-    """Runs the command with --json; gives what it printed, and what it said."""
+    """Runs the command with --json; returns its output, and its messages."""
     capsys.readouterr()
     assert main(["score", str(log), *more, "--json"]) == code
     out, err = capsys.readouterr()
@@ -297,7 +297,7 @@ def test_a_budget_ends_it_and_a_larger_one_goes_on(
     assert "the same command continues from here" in err
     few = len(server.requests)
     found, _ = score(capsys, chats, *options, "--budget-tokens", "150", code=3)
-    assert len(server.requests) == few  # what it used before counts
+    assert len(server.requests) == few  # earlier use counts
     found, _ = score(capsys, chats, *options, "--budget-tokens", "100000")
     assert found["unfinished"] == 0
     assert calls(chats) == len(server.requests)

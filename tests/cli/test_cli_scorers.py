@@ -57,7 +57,7 @@ def tasks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def finder() -> ScorerFinder:
-    """What is installed is looked up on the disk, so before the event loop runs."""
+    """Looks up installed scorers on the disk, so before the event loop runs."""
     return ScorerFinder()
 
 
@@ -73,7 +73,7 @@ class Plugin:
 
 @pytest.fixture
 def extended(monkeypatch: pytest.MonkeyPatch) -> ScorerFinder:
-    """Where a package offers two more scorers, one of which asks a model."""
+    """A finder for a package that offers two more scorers, one of which asks a model."""
     known = {"brevity": Plugin(asks_model=False), "xxl": Plugin(asks_model=True)}
     monkeypatch.setattr(module, "scorer_names", lambda: [*scorer_names(), *known])
     monkeypatch.setattr(module, "find_scorer", lambda name: known.get(name) or find_scorer(name))

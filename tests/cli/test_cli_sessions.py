@@ -186,7 +186,7 @@ def test_a_narrow_terminal_shortens_the_group(
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert main(["sessions", str(dinner), "state=open,finished,failed"]) == 0
     out = capsys.readouterr().out
-    assert "\x1b[36m" in out  # what is open stands out
+    assert "\x1b[36m" in out  # open sessions are highlighted
     assert "  two-sta…  finished" in out
     assert IDS[0] in out
 

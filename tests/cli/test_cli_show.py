@@ -210,7 +210,9 @@ def test_colours_change_no_word(
     monkeypatch.setenv("TERM", "xterm-256color")
     assert main(["show", str(dinner), DINNER]) == 0
     coloured = capsys.readouterr().out
-    assert "\x1b[1;36mann\x1b[0m  No pasta.\n" in coloured  # who stands out, what is plain text
+    assert (
+        "\x1b[1;36mann\x1b[0m  No pasta.\n" in coloured
+    )  # the name is highlighted, the text is plain
     assert "\x1b[31m- Tuesday: pasta\x1b[0m\n" in coloured
     assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == shown
 
@@ -225,7 +227,7 @@ def test_a_real_clock_is_shown_as_local_time_and_nothing_reaches_the_terminal(
     assert "3  12:01:00  bot  (to ann) Good day." in lines
     assert lines[-3:] == ["2026-03-02", "4  13:00:00  ann  Still there?", ""]
     mentions = [line for line in lines if "utility" in line]
-    assert len(mentions) == 1  # nobody measured any, and that is said once
+    assert len(mentions) == 1  # none was measured, and that is said once
     assert mentions[0].endswith("utility not evaluated: no utility scorer ran")
     assert main(["show", str(dinner), "chat-7", "--json"]) == 0
     missing = json.loads(capsys.readouterr().out)["utility_missing"]

@@ -1,4 +1,4 @@
-"""The program's own log: quiet, on the standard error alone, as text or JSON, and what it reports."""
+"""The diagnostic log: quiet, on standard error only, as text or JSON, and its contents."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_nothing_reaches_a_terminal_that_a_screen_is_drawn_on(tmp_path: Path) ->
 
 
 def messages(caplog: pytest.LogCaptureFixture, part: str) -> list[tuple[str, str]]:
-    """Level and text of what a part of the engine has logged."""
+    """Level and text of the messages that a part of the engine has logged."""
     return [
         (record.levelname, record.getMessage())
         for record in caplog.records

@@ -1,4 +1,4 @@
-"""Agents that are programs of somebody's own, in every command that takes an agent."""
+"""Agents that are a user's own programs, in every command that takes an agent."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ for line in sys.stdin:
 
 
 def done(capsys: Capture, *arguments: str, code: int = 0) -> str:
-    """What a command prints, the messages last."""
+    """A command's output, the messages last."""
     capsys.readouterr()
     assert main(arguments) == code, capsys.readouterr().err
     out, err = capsys.readouterr()
@@ -51,7 +51,7 @@ def test_a_program_plays_in_experiments_forks_and_chats(
     limits = ("--sessions", "1", "--rounds", "3")
     assert "2 sessions: 2 run" in done(capsys, *run, *limits)
     asked = Path("asked").read_text("utf-8")
-    assert "bread, butter, eggs" not in asked  # what the customer wants
+    assert "bread, butter, eggs" not in asked  # the customer's private wishes
     assert "2 sessions: 0 run, 2 in the log already" in done(capsys, *run, *limits)
     assert "nothing differs" in done(capsys, "replay", "a.db", "--check")
 
@@ -113,7 +113,7 @@ def test_an_endpoint_plays_in_experiments_forks_and_chats(
     assert "1 session: 1 run" in done(capsys, *run, "--rounds", "3")
     asked = json.dumps(endpoint.requests)
     assert {one["model"] for one in endpoint.requests} == {"m-1"}
-    assert "bread, butter, eggs" not in asked  # what the customer wants
+    assert "bread, butter, eggs" not in asked  # the customer's private wishes
     shown = done(capsys, "show", "a.db", "shop-0-helper")
     assert "submits" in shown or "jam" in shown
 

@@ -1,4 +1,4 @@
-"""``duolog import`` of other programs' logs, and what the other commands make of them."""
+"""``duolog import`` of other programs' logs, and the other commands on the result."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def run(capsys: Capture, *arguments: str | Path) -> tuple[str, str]:
 
 
 def refused(capsys: Capture, *arguments: str | Path) -> str:
-    """Runs a command that is refused; gives the last line of what it said."""
+    """Runs a command that is refused; returns the last line of its messages."""
     capsys.readouterr()
     assert main([str(argument) for argument in arguments]) == 2
     out, err = capsys.readouterr()
@@ -237,7 +237,7 @@ def test_many_problems_are_not_all_told(tmp_path: Path, capsys: Capture) -> None
 def test_real_results_agree_with_the_published_rounds(
     test_data: Callable[[str], Path], tmp_path: Path, capsys: Capture
 ) -> None:
-    """Where the published analysis finds rounds: as many, updated alike, with the same texts."""
+    """Same rounds as the published analysis finds: as many, updated alike, with the same texts."""
     log = tmp_path / "log.db"
     runs = test_data("cogym/runs")
     run(capsys, "import", runs, "--log", log)

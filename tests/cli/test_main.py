@@ -51,7 +51,7 @@ def test_a_usage_error_is_one_line_and_2(
 
 COMMANDS = [c.name for c in app_module.app.registered_commands if c.name]
 ALONE = ["tour"]
-"""Those that need no argument."""
+"""Commands that run without an argument."""
 
 
 @pytest.mark.parametrize("command", sorted({*COMMANDS} - {*ALONE}))

@@ -1,4 +1,4 @@
-"""Tasks, agents and users out of somebody's own file, in every command that takes them."""
+"""Tasks, agents and users from a user's own file, in every command that takes them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> It
 
 
 def done(capsys: Capture, *arguments: str, code: int = 0) -> str:
-    """What a command prints, the messages last."""
+    """A command's output, the messages last."""
     capsys.readouterr()
     assert main(arguments) == code, capsys.readouterr().err
     out, err = capsys.readouterr()
@@ -47,7 +47,7 @@ def refused(capsys: Capture, *arguments: str) -> str:
 
 
 def typing(capsys: Capture, text: str, *arguments: str) -> str:
-    """What a command prints that reads this."""
+    """The output of a command that reads this text from its input."""
     Path("typed").write_text(text, encoding="utf-8")
     with Path("typed").open(encoding="utf-8") as typed, pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stdin", typed)

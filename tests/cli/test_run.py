@@ -1,4 +1,4 @@
-"""``duolog run``: it simulates, reports, resumes after any end, and refuses what makes no sense."""
+"""``duolog run``: it simulates, reports, resumes after any end, and refuses invalid options."""
 
 from __future__ import annotations
 
@@ -89,9 +89,7 @@ def test_run_again_it_does_nothing_twice(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("most", [3, pytest.param(60, marks=pytest.mark.soak)])
-@pytest.mark.timeout(
-    400
-)  # starts the program some twenty times, where it is killed again and again
+@pytest.mark.timeout(400)  # starts the program some twenty times, because it is killed repeatedly
 def test_killed_at_any_instant_and_run_again_it_ends_as_if_undisturbed(
     most: int, seed: int, undisturbed: Path, tmp_path: Path
 ) -> None:

@@ -62,7 +62,7 @@ def calls(path: Path) -> list[Call]:
 
 
 def ends(path: Path) -> dict[str, str]:
-    """How each session was closed; empty where it is open."""
+    """How each session was closed; empty if it is open."""
 
     async def read() -> dict[str, str]:
         found: dict[str, str] = {}
@@ -100,7 +100,7 @@ def test_a_whole_experiment_on_models(
     assert all(call.event.cost for call in made)
     assert all(headers["authorization"] == f"Bearer {KEY}" for headers in server.headers)
 
-    # Run again it asks nobody, and shows the same.
+    # Run again, it makes no requests, and shows the same.
     asked = len(server.requests)
     assert main(arguments(server, path, "--sessions", "1")) == 0
     again = capfd.readouterr()
@@ -263,8 +263,8 @@ def test_killed_in_the_middle_of_three_agents_on_many_trips(
     assert {cell(name) for name in after} == {(a, str(i)) for a in AGENTS for i in range(trips)}
     assert set(after.values()) == {"finished", "limit"}
 
-    # Each request of the second run is recorded, and none is one whose reply the log held: nobody
-    # ever asks the same twice.
+    # Each request of the second run is recorded, and none is one whose reply the log held: the same
+    # request is never made twice.
     made = calls(path)
     assert made[: len(held)] == held
     assert len(made) - len(held) == len(server.requests) - sent

@@ -35,7 +35,7 @@ def shared(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 class Machine:
-    """A program that runs sessions, started again where it was killed.
+    """A program that runs sessions, and is restarted if it was killed.
 
     Args:
         arguments: after ``duolog``.
@@ -64,7 +64,7 @@ class Machine:
 
     @property
     def said(self) -> str:
-        """What it wrote to the standard error."""
+        """Its standard error so far."""
         return self._errors.read_text()
 
 
@@ -92,7 +92,7 @@ def machines(
 
 
 def content(where: str) -> Content:
-    """What a log holds: by stream, all but the positions."""
+    """The contents of a log by stream, without the positions."""
 
     async def read() -> Content:
         found: Content = {}
@@ -113,7 +113,7 @@ def row(record: Record) -> tuple[object, ...]:
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Content]:
-    """What one program records that nobody disturbs, by the number of sessions."""
+    """The records of one undisturbed program, by the number of sessions."""
     path = tmp_path_factory.mktemp("alone")
 
     @cache

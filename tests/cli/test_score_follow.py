@@ -1,4 +1,4 @@
-"""``duolog score --follow``: its workers, what it shows of them, and workers that are killed."""
+"""``duolog score --follow``: its workers, how it shows them, and workers that are killed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Measured = dict[tuple[str, str], list[tuple[str, bytes | None]]]
 
 
 def measured(where: str) -> Measured:
-    """All measurements in a log but those of its own run, by stream."""
+    """All records in a log outside traces, by session and stream."""
 
     async def read() -> Measured:
         found: Measured = {}

@@ -1,4 +1,4 @@
-"""``duolog serve`` as a process: what it says, who is let in, how it ends, and how it is killed."""
+"""``duolog serve`` as a process: its messages, access, how it ends, and how it is killed."""
 
 from __future__ import annotations
 

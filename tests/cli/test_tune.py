@@ -1,4 +1,4 @@
-"""``duolog tune``, and agents with settings of their own: a file of rules, or habits on and off."""
+"""``duolog tune``, and agents with custom settings: a file of rules, or habits on and off."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_fitted_rules_play_resume_replay_and_fork(
     assert main(["replay", log, "--check"]) == 0
     capsys.readouterr()
     fork = ["fork", log, "travel-0-adaptive-trips", "--at-round", "2", "--json"]
-    assert main(fork) == 0  # it goes by the log, and needs no file
+    assert main(fork) == 0  # it uses the log instead of the file
     same = json.loads(capsys.readouterr().out)["fork"]
     assert same["reason"] == "finished"
     assert main([*fork, "--agent", f"adaptive:{trips}", "--seed", "5"]) == 0

@@ -1,4 +1,4 @@
-"""``duolog workbench`` as a process: what it says, whom it lets in, and how it ends."""
+"""``duolog workbench`` as a process: its messages, access, and how it ends."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ PAGES = {
     "/alerts": "#rows tr",
     "/new": "#agents input",
 }
-"""The pages of an operator, and what is there once a page is."""
+"""The pages of an operator, and an element that each has once it is loaded."""
 
 WIDTHS = {320: "light", 768: "forced", 1280: "dark", 2560: "light"}
 REACHABLE = """() => {
@@ -60,7 +60,7 @@ async def check(page: Page, name: str) -> None:
 
 
 async def walk(page: Page, name: str) -> None:
-    """The Tab key reaches all that can be used, and where it is can be seen."""
+    """The Tab key reaches every control, and the focus is visible."""
     for _ in range(5):
         await page.evaluate("document.activeElement.blur()")
         count = await page.evaluate(REACHABLE)
@@ -71,7 +71,7 @@ async def walk(page: Page, name: str) -> None:
             reached.add(one)
             assert visible, name
         if await page.evaluate(MARKED) == count:
-            break  # else the page drew something anew meanwhile, which has no mark
+            break  # else the page redrew something meanwhile, without a mark
     assert len(reached - {None}) == count, name
 
 
@@ -103,7 +103,7 @@ async def test_every_page_is_for_everybody() -> None:
             await page.goto(f"{base}/")
             await page.wait_for_selector("#entrance:not([hidden])")
             await check(page, "the entrance")
-            watched.complaints.clear()  # the browser says that nobody is let in without a token
+            watched.complaints.clear()  # the browser reports the refusal without a token
             await page.goto(f"{base}/sessions#token={SECRET}")
             await page.wait_for_url(f"{base}/sessions")
             for path, there in PAGES.items():
@@ -150,7 +150,7 @@ async def test_every_route_is_closed_to_whom_it_is_not_for(role: str) -> None:
                 assert isinstance(route, Route)
                 posts = route.methods is not None and "POST" in route.methods
                 if role == "viewer" and not posts and "take" not in route.path:
-                    continue  # a viewer reads all sessions; what is private in them is withheld
+                    continue  # a viewer reads all sessions, without their private parts
                 if posts:
                     status = (await visitor.post(route.path, {})).status_code
                 else:

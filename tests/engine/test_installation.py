@@ -1,4 +1,4 @@
-"""What is said about how to add an extra works in the place where it is said."""
+"""The printed advice on how to add an extra works where it is printed."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from duolog.engine.plugins import PluginCall, error_with_place, failure_of
 
 
 async def await_what_is_gone() -> None:
-    """Awaits a task that somebody cancelled, as a plug-in with a task of its own may."""
+    """Awaits a cancelled task, as a plug-in with tasks may."""
     gone = asyncio.ensure_future(anyio.sleep_forever())
     gone.cancel()
     await gone

@@ -54,7 +54,7 @@ def test_what_looks_like_a_secret_goes(text: str, scrubbed: str) -> None:
 
 _JWT = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P"
 
-# What providers, proxies and clients say, each with the part of it that nobody may read.
+# Messages of providers, proxies and clients, each with its secret part.
 FORMS = [
     ("Incorrect API key provided: {}. You can find", "sk-proj-Zz9kQ1v7T3BlbkFJx0aB"),
     ("invalid x-api-key {}", "sk-ant-api03-q8Zr_5T2k9Lm-wYxAA"),
@@ -198,7 +198,7 @@ def test_names_that_tell_of_secrets(name: str, secret: bool) -> None:
     "piece", ["a", "a_", "://", "api_key", "eyJ", "Bearer ", "-----BEGIN ", "*"]
 )
 def test_reading_a_long_text_costs_little(piece: str) -> None:
-    redact(piece * (20_000 // len(piece)), environ={})  # what is quadratic here takes minutes
+    redact(piece * (20_000 // len(piece)), environ={})  # a quadratic pattern would take minutes
 
 
 @pytest.mark.parametrize(

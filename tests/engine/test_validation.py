@@ -1,4 +1,4 @@
-"""What a log takes can be read again: one check at the log, for every store and every door."""
+"""Everything the log accepts can be read back: one check for every store and entry point."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ async def test_an_append_takes_what_it_can_read_again_and_nothing_else(event: Ev
     held = from_jsonl(line)
     assert held == record
     assert isinstance(held.event, Event)
-    # As numbers: a whole one where a fraction may be is read back as a fraction.
+    # Compared as numbers: an integer in a float field is read back as a float.
     written, again = codec.encode_body(event), codec.encode_body(held.event)
     assert msgspec.json.decode(again) == msgspec.json.decode(written)
     said = msgspec.to_builtins(event, str_keys=True)

@@ -38,13 +38,13 @@ TASKS: dict[str, Task] = {
 
 
 def said(one: Played) -> list[str]:
-    """What the agent said, message by message."""
+    """The agent's messages."""
     events = [record.event for record in one.trace if record.role == "agent"]
     return [event.text for event in events if isinstance(event, MessageSent)]
 
 
 def before_output(one: Played) -> list[str]:
-    """What it said before its first output."""
+    """The agent's messages before its first output."""
     found: list[str] = []
     for record in one.trace:
         if isinstance(record.event, SnapshotTaken):
@@ -134,7 +134,7 @@ SHOWS: dict[tuple[str, str], tuple[str, str, Callable[[Played], int]]] = {
 }
 """With whom and on which instance of seed 3 a habit shows, and how often it does in a session."""
 
-ONE_STAGE = {("proof", "level")}  # the others show in what a two-stage agent does
+ONE_STAGE = {("proof", "level")}  # the others show in a two-stage agent
 
 
 def test_every_habit_is_looked_for_in_every_task() -> None:

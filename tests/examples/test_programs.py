@@ -22,7 +22,7 @@ LIMIT = 50
 
 
 def run(root: Path, name: str, *arguments: str) -> list[str]:
-    """What a program prints; it may not warn of anything."""
+    """The output of a program, which may not print a warning."""
     program = str(root / "examples" / name)
     done = subprocess.run(
         [sys.executable, "-W", "error", program, *arguments],
@@ -36,7 +36,7 @@ def run(root: Path, name: str, *arguments: str) -> list[str]:
 
 
 def duolog(*arguments: str) -> str:
-    """What a command of Duolog's prints."""
+    """The output of a Duolog command."""
     done = run_forked(["-P", "-m", "duolog", *arguments], Path.cwd(), os.environ)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -118,7 +118,7 @@ class Service:
             return found
 
     def advice_until(self, path: str, name: str) -> dict[str, list[dict[str, object]]]:
-        """What is streamed, by kind, until one of that kind has come."""
+        """Streamed events by kind, until one of that kind has come."""
         found: dict[str, list[dict[str, object]]] = {}
         with self.ask("GET", path) as answer:
             kind = ""

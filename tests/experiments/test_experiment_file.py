@@ -1,4 +1,4 @@
-"""``duolog run experiment.toml``: a grid from a file, cell by cell, and what is wrong in such a file."""
+"""``duolog run experiment.toml``: a grid from a file, cell by cell, and errors in such a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The manifest of an experiment, its stamps on sessions, and what is not pooled without a word."""
+"""The manifest of an experiment, its stamps on sessions, and warnings before sessions are pooled."""
 
 from __future__ import annotations
 

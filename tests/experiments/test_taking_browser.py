@@ -45,7 +45,7 @@ async def test_two_people_and_an_agent_in_two_browsers() -> None:
             ann, ben = (watched.page for watched in pages)
             assert "birthday cake" in await ann.inner_text("#entries")
 
-            # Each sees what the others do; what one types is not lost where the output changes.
+            # Each sees the others' acts; typed text is not lost when the output changes.
             await ben.fill("#editor", "candles")
             await ben.locator("#autosave").uncheck()
             await ann.fill("#message", "milk")
@@ -89,7 +89,7 @@ async def test_two_people_and_an_agent_in_two_browsers() -> None:
 
 
 def started(log: Path, port: int, *more: str) -> subprocess.Popen[str]:
-    """The program, and what it prints: its links."""
+    """Starts the program, which prints its links."""
     command = [
         "workbench",
         str(log),

@@ -65,8 +65,8 @@ async def test_two_tabs_of_one_person_over_a_bad_connection() -> None:
             network.mend()
             await one.get_by_text("Noted: milk").wait_for()
 
-            # It breaks: what was not sent is sent by the tab in which it was done, or, where that
-            # is gone, by the next one.
+            # The connection breaks: unsent acts are sent by the tab in which they were done, or, if
+            # that is gone, by the next one.
             two = await tab()
             network.cut()
             await say(one, "eggs")

@@ -49,7 +49,7 @@ def test_a_coding_agent_asks_is_allowed_and_writes_the_output() -> None:
     assert (asked.action, asked.arguments) == ("execute", {"bread": 2})
     prompts = Path("prompts").read_text("utf-8")
     assert SECRET not in prompts
-    assert prompts.count("# The task") == 1  # what is known is not repeated
+    assert prompts.count("# The task") == 1  # a known task is not repeated
     assert "is not in the directory of the session" in prompts
     assert "Done." in [one.event.text for one in records if isinstance(one.event, MessageSent)]
     assert "user says: Butter, please." in prompts
@@ -62,7 +62,7 @@ def test_a_coding_agent_asks_is_allowed_and_writes_the_output() -> None:
     held = [one.body for one in whole[:cut]]
     assert [one.body for one in trace(resumed)][:cut] == held
     prompts = Path("prompts").read_text("utf-8")
-    assert prompts.count("# The task") == 1  # it was started anew, and told how things stand
+    assert prompts.count("# The task") == 1  # it was restarted, and told the current state
     assert "You had asked for leave: allowed: go on." in prompts
 
 

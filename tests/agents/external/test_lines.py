@@ -45,7 +45,7 @@ ASK_THEN_TOAST = """
 
 
 def turns(folder: Path) -> list[dict[str, Any]]:
-    """What the program was sent."""
+    """The turns that the program was sent."""
     return [json.loads(line) for line in (folder / "turns").read_text("utf-8").splitlines()]
 
 

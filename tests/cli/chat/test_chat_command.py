@@ -43,7 +43,7 @@ def trace(path: Path) -> list[Record]:
 
 
 def by_person(path: Path) -> Sequence[object]:
-    """What the person did, but for the request, which is part of the task."""
+    """The person's acts, except the request, which is part of the task."""
     return [record.event for record in trace(path) if record.actor == "user"][1:]
 
 
@@ -106,7 +106,7 @@ def test_ctrl_c_leaves_the_session_open_and_tells_how_to_go_on(tmp_path: Path) -
     assert session in terminal.shown
 
     with chatting(tmp_path, "travel", "--log", "chats.db", "--resume", session) as terminal:
-        terminal.until(QUESTION)  # what was said before is shown again
+        terminal.until(QUESTION)  # earlier messages are shown again
         terminal.type("There are 2 of us.\r")
         terminal.until(NEXT_QUESTION)
         terminal.type("\x04")  # the end of input
@@ -194,7 +194,7 @@ def test_a_signal_leaves_the_session_open_and_the_terminal_usual(
 @pytest.mark.slow
 @pytest.mark.timeout(180)
 def test_it_ends_when_its_terminal_is_closed(tmp_path: Path) -> None:
-    """Also where no signal tells it, since the terminal does not control it."""
+    """Even without a signal: the terminal is not its controlling terminal."""
     master, slave = os.openpty()
     with subprocess.Popen(
         duolog("chat", *CHAT),

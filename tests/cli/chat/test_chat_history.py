@@ -1,4 +1,4 @@
-"""The history of an input: what was sent, and what is being written, both kept."""
+"""The history of an input: it keeps sent messages and the unfinished one."""
 
 from __future__ import annotations
 

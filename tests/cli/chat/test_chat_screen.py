@@ -67,7 +67,7 @@ class Obliging:
 
 
 class Chat:
-    """A chat that goes on, what can be read of it, and the keys."""
+    """A running chat: its visible text and its keys."""
 
     def __init__(self, seat: ScreenSeat, pilot: Pilot[int], log: MemoryLog) -> None:
         self.seat = seat

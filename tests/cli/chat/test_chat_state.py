@@ -1,4 +1,4 @@
-"""What the screen of a chat shows, from the records of a session and their scoring."""
+"""The contents of a chat's screen, from the records of a session and their scoring."""
 
 from __future__ import annotations
 

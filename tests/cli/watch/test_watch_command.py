@@ -1,4 +1,4 @@
-"""``duolog watch`` on the command line: in a terminal, and where it cannot be."""
+"""``duolog watch`` on the command line: in a terminal, and without one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def colours(terminal: Terminal) -> set[str]:
 
 
 def last_words(terminal: Terminal) -> str:
-    """What was written behind the last picture."""
+    """The text written after the last frame."""
     return terminal.sent.replace("\r\n", "\n").rpartition("\x1b")[2]
 
 
@@ -56,7 +56,7 @@ def test_it_runs_in_a_terminal_until_q(
 
 @pytest.mark.slow
 def test_it_ends_when_its_terminal_is_closed(dinner: Path) -> None:
-    """Also where no signal tells it, since the terminal does not control it."""
+    """Even without a signal: the terminal is not its controlling terminal."""
     master, slave = os.openpty()
     with subprocess.Popen(
         [*COMMAND, str(dinner)],

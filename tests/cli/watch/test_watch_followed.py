@@ -70,7 +70,7 @@ async def test_a_session_of_claude_code_is_shown_as_it_goes(tmp_path: Path, root
         await add([json.dumps(again).encode() + b"\n"])
         await shown.shows(lambda: "claude-1-line-2" in shown.sessions)
         assert shown.watched.selected == "claude-1"
-        assert "Committed." in shown.transcript  # what was taken back stays as it was
+        assert "Committed." in shown.transcript  # the rewound session stays as it was
         await shown.press("up")
         await shown.shows(lambda: "Set it to the first one." in shown.transcript)
         assert "Committed." not in shown.transcript

@@ -1,4 +1,4 @@
-"""The screen of ``duolog watch``, driven by Textual's pilot: what it shows, and what keys do."""
+"""The screen of ``duolog watch``, driven by Textual's pilot: its contents and its keys."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ async def three() -> AsyncIterator[tuple[EventLog, WatchedLog]]:
 
 
 async def listed(watched: WatchedLog) -> list[str]:
-    """What the list shows, from the top."""
+    """The rows of the list, from the top."""
     await settle(watched)
     return watched.sessions(0, watched.listed)
 

@@ -1,4 +1,4 @@
-"""What is watched, without a terminal: it follows, goes back, and reads only what is shown."""
+"""A watched log, without a terminal: it follows, goes back, and reads only the visible part."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ async def test_only_what_is_shown_is_read(tmp_path: Path) -> None:
         read_all = log.read_all
 
         class Reading:
-            """The log, with a note of what is read of it."""
+            """The log, with a note of each read."""
 
             def __getattr__(self, name: str) -> object:
                 return getattr(log, name)
@@ -206,7 +206,7 @@ async def test_a_file_that_goes_away_is_noticed(tmp_path: Path) -> None:
             await anyio.Path(path).rename(tmp_path / "elsewhere.db")
             await until(lambda: watched.failure is not None)
         assert isinstance(watched.failure, LogNotFound)
-        assert watched.shown.count == 5  # what was read is still there to be seen
+        assert watched.shown.count == 5  # sessions read earlier are still shown
 
 
 async def test_a_log_that_fails_ends_the_following() -> None:

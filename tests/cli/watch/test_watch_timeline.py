@@ -1,4 +1,4 @@
-"""A session's timeline: what it had come to at any record is what those records come to."""
+"""A session's timeline: its state at any record equals the fold of the records up to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Consumers: output and checkpoint together, restartable anywhere, rebuilt beside the old."""
+"""Consumers: output and checkpoint together, restartable anywhere, rebuilt next to the old."""
 
 from __future__ import annotations
 

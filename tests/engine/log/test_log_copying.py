@@ -1,4 +1,4 @@
-"""A log is copied into another store as it is, goes on where the copy ends, and forgets what it forgot."""
+"""A log is copied unchanged into another store, continues after it, and keeps sessions forgotten."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes killed in the middle of writing, and what an acknowledgement waits for."""
+"""Processes killed in the middle of writing, and acknowledgements that wait for the disk."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ async def check_after_crash(
         first = events[0]
         assert [e.position for e in events] == list(range(first.position, first.position + size))
         assert [e.version for e in events] == list(range(first.version, first.version + size))
-    for told in acknowledged:  # what was acknowledged is there, as it was acknowledged
+    for told in acknowledged:  # acknowledged events are there, unchanged
         events = appends[told.name]
         assert (events[0].position, events[-1].version, len(events)) == told[1:]
     return positions[-1] if positions else before, len(appends) - len(acknowledged)
@@ -149,7 +149,7 @@ async def test_killed_two_hundred_times(url: str, seed: int) -> None:
 
 
 def traced(path: Path, durability: str, count: int) -> list[str]:
-    """What a process that appends and acknowledges asks the system for, in order: ``write`` (to
+    """The system calls of a process that appends and acknowledges, in order: ``write`` (to
     the write-ahead log), ``sync`` (of it, completed) and ``ack``."""
     strace = shutil.which("strace")
     if strace is None:
@@ -189,7 +189,7 @@ def traced(path: Path, durability: str, count: int) -> list[str]:
 
 
 def test_an_acknowledgement_waits_for_the_disk(tmp_path: Path) -> None:
-    """Killing a process does not show that: what it wrote is safe with the system at once."""
+    """Killing a process cannot show that: its writes are safe with the system at once."""
     steps = traced(tmp_path / "full.db", "full", 20)
     assert steps.count("ack") == 20
     written = False

@@ -67,7 +67,7 @@ async def contents(log: Store) -> bytes:
 
 
 async def look(path: Path) -> tuple[bytes | None, bool]:
-    """What readers get, None where they get an error; and whether ``verify`` is content."""
+    """The bytes that readers get (None on an error), and whether ``verify`` finds no problem."""
     found, clean = None, False
     try:
         async with open_log(str(path), create=False) as log:
@@ -233,7 +233,7 @@ def test_any_flipped_bit_in_the_write_ahead_log_is_found(tmp_path: Path) -> None
 
 
 async def test_a_loss_of_power_may_lose_the_end_where_that_was_agreed(tmp_path: Path) -> None:
-    """The mark shows it, and the log goes on."""
+    """The mark shows it, and the log continues."""
     path = await killed(tmp_path / "a.db", 30, "?durability=normal")
     wal_of(path).unlink()
     [problem] = await problems(path)
@@ -287,7 +287,7 @@ async def test_the_mark_is_about_an_envelope_and_survives_erasing(tmp_path: Path
 
 
 async def test_another_record_at_the_mark_is_found(tmp_path: Path) -> None:
-    """An end that was lost, and written anew by somebody who does not know the mark."""
+    """An end that was lost, and rewritten by a program that does not know the mark."""
     path = await killed(tmp_path / "a.db", 5)
     mark = mark_of(path).read_bytes()
     wal_of(path).unlink()
@@ -303,7 +303,7 @@ async def test_another_record_at_the_mark_is_found(tmp_path: Path) -> None:
 
 
 async def test_an_append_to_a_session_that_lost_its_records_names_damage(tmp_path: Path) -> None:
-    """As after a disk that has lost some of its pages; nothing is written where others were."""
+    """As after a disk lost some of its pages; nothing is written in the place of lost records."""
     path = tmp_path / "log.db"
     async with open_log(str(path)) as log:
         await log.append("s", [said("hello")])

@@ -293,7 +293,7 @@ async def test_a_database_that_was_made_without_the_table_gets_it_from_its_owner
         await log.forget("new")
         async with open_log(url) as owned:
             assert await owned.keep_derived([row("old", 2)]) == 1
-        assert await kept(log) == []  # it has no rights on the new table
+        assert await kept(log) == []  # it lacks rights on the new table
         assert await log.keep_derived([row("old", 2)]) == 0
         assert (await log.verify()).problems == ()
         await log.forget("old")  # its trigger has its owner's rights
@@ -379,5 +379,5 @@ async def test_sessions_are_ranked_by_a_number_of_their_rows(ranking: str) -> No
         assert await log.ranked(FOLD, 1, 0, descending=True, limit=1) == ["e"]
         await log.append("d", [Draft(MessageSent(text="more"), "ann", "human", 2.0)])
         await log.forget("c")
-        assert await log.outdated(FOLD, 1) == ["d"]  # a session that is forgotten needs no row
+        assert await log.outdated(FOLD, 1) == ["d"]  # a forgotten session does not need a row
         assert await best(descending=True, limit=9) == ["a", "d", "e", "b", "c"]

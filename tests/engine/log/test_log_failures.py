@@ -1,4 +1,4 @@
-"""What an append leaves behind where it is refused, where the disk fails, where nobody waits for it."""
+"""The state after an append that was refused, hit a disk failure, or was abandoned."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ async def test_what_was_refused_is_freed(
             monkeypatch.setattr(log._backend.committer, "_refresh", fail)
         errors = await refused(log, 50)
         assert len(errors) == 50
-        if failure == "bug":  # keeps its traceback, for who has to find it
+        if failure == "bug":  # keeps its traceback, for debugging
             await log._backend.writer.call(
                 gc.collect
             )  # in the thread, which has left that frame then
@@ -168,7 +168,7 @@ async def test_a_cancelled_append_is_freed(tmp_path: Path) -> None:
 async def test_a_commit_that_fails_on_the_disk_has_an_unknown_outcome(
     tmp_path: Path, disk: type[FailingDisk], written: bool
 ) -> None:
-    """What it says to do settles it, whether it was written or not."""
+    """Following the message's advice settles it, whether it was written or not."""
     async with log_at(tmp_path / "a.db") as log:
         await log.append("s", [said("x")])
         disk.failure, disk.written = sqlite3.SQLITE_IOERR_FSYNC, written
@@ -215,7 +215,7 @@ async def test_a_recorder_finds_out_whether_it_was_written(
 
 @pytest.mark.slow
 def test_a_sync_that_fails(tmp_path: Path) -> None:
-    """The system's own: what could not be synced is there after all when the log is opened anew."""
+    """A failure of the system: unsynced events are there after all when the log is reopened."""
     strace = shutil.which("strace")
     if strace is None:
         pytest.skip("needs strace")
@@ -282,7 +282,7 @@ async def test_an_erasure_that_fails_on_the_disk_has_an_unknown_outcome(
 
 
 async def test_a_cancelled_append_does_not_wait_for_another_process(tmp_path: Path) -> None:
-    """It is taken back, and said to be; another one in its group goes on waiting."""
+    """It is taken back, and reported so; another one in its group continues to wait."""
     path = tmp_path / "a.db"
     async with log_at(path) as log:
         await log.append("s", [said("x")])

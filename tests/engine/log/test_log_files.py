@@ -1,4 +1,4 @@
-"""Files that are no log, damaged, newer, read-only, or not there: clear errors, and nothing harmed."""
+"""Files that are not a log, damaged, newer, read-only or missing: clear errors, and no harm."""
 
 from __future__ import annotations
 

@@ -387,7 +387,7 @@ async def test_settling_waits_for_what_the_log_holds_now(make: Callable[[], Stor
 
 async def test_settling_on_one_session_waits_for_that_one() -> None:
     async with MemoryLog() as log, Follower(log, session="a") as follower:
-        await follower.settle()  # there is no such session yet
+        await follower.settle()  # the session does not exist yet
         await say(log, "a", 2)
         await say(log, "b", 2)
         await positions(follower, 2)

@@ -1,4 +1,4 @@
-"""The log on a disk that fills up while several write: what was acknowledged stays, and it goes on once
+"""The log on a disk that fills up while several write: acknowledged events stay, and it continues once
 there is room.
 """
 
@@ -30,7 +30,7 @@ MORE = 20
 
 
 class SmallDisk:
-    """A file system of its own, in memory.
+    """A separate file system, in memory.
 
     Attributes:
         path: where it is mounted.
@@ -66,12 +66,12 @@ def small_disk(megabytes: int) -> Iterator[SmallDisk]:
 
 
 class Writer:
-    """Appends to a session of its own, each event at its version, whatever happens.
+    """Appends to a private session, each event at its version, whatever happens.
 
     Attributes:
-        acknowledged: the texts of what was.
-        unknown: how often it was left open whether an append took place.
-        refused: what it was refused with.
+        acknowledged: the texts of acknowledged appends.
+        unknown: how often the outcome of an append was unknown.
+        refused: the errors of refused appends.
     """
 
     def __init__(self, log: EventLog, number: int, size: int) -> None:
@@ -112,8 +112,8 @@ class Writer:
 async def fill_up(
     url: str, disk: SmallDisk, size: int, restart: Callable[[], None] | None = None
 ) -> list[str]:
-    """Fills a disk while several write, and makes room again; what they were refused with. Where
-    nothing has to be started again, reading goes on meanwhile.
+    """Fills a disk while several write, and makes room again; returns the writers' errors. If
+    nothing has to be restarted, reading continues meanwhile.
     """
     async with open_log(url) as log, anyio.create_task_group() as tasks:
         writers = [Writer(log, number, size) for number in range(WRITERS)]
@@ -154,7 +154,7 @@ async def fill_up(
 
 @pytest.fixture
 def programs() -> None:
-    """Skips where there is no PostgreSQL."""
+    """Skips the test if PostgreSQL is not installed."""
     if why := missing():
         pytest.skip(why)
 
@@ -167,7 +167,7 @@ async def test_a_log_in_a_file() -> None:
 
 @pytest.mark.usefixtures("programs")
 async def test_tables_of_a_server() -> None:
-    """It stays up, and readers go on."""
+    """It stays up, and readers continue."""
     with (
         small_disk(160) as disk,
         running_postgres(place=disk.path) as server,

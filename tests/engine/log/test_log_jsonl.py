@@ -1,4 +1,4 @@
-"""JSON Lines: the round trip is exact, and what is broken is told by its line."""
+"""JSON Lines: the round trip is exact, and errors name the broken line."""
 
 from __future__ import annotations
 

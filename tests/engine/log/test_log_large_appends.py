@@ -18,7 +18,7 @@ SIZE = 40_000
 
 
 class Watched(dict[str, object]):
-    """Arguments that wait where they are compared, and note in which thread that is."""
+    """Arguments that wait when they are compared, and note in which thread that is."""
 
     def __init__(self, size: int = SIZE) -> None:
         super().__init__(text="x" * size)

@@ -65,7 +65,7 @@ async def test_a_clock_that_was_set_back_makes_no_lease_last_for_ever(
 
 
 async def test_a_holder_renews_what_it_has_and_notices_what_it_lost(tmp_path: Path) -> None:
-    terms = LeaseTerms(lasts=0.0, renewed=0.001)  # each has run out at once: whoever comes takes it
+    terms = LeaseTerms(lasts=0.0, renewed=0.001)  # each runs out at once: any other holder takes it
     lost = anyio.Event()
     async with open_log(f"{tmp_path}/log.db") as log, anyio.create_task_group() as tasks:
         assert isinstance(log, Leasing)

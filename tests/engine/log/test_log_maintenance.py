@@ -279,7 +279,7 @@ async def test_redaction_comes_before_anything_is_written(tmp_path: Path) -> Non
 
 
 async def damaged(path: Path, *statements: str, options: str = "") -> list[str]:
-    """What ``verify`` says of a log whose tables somebody has changed behind its back."""
+    """The problems that ``verify`` finds in a log whose tables were changed behind its back."""
     url = f"sqlite:///{path}{options}"
     async with open_log(url) as log:
         await tell(log, "ann", SECRET)
@@ -359,7 +359,7 @@ async def test_the_chain_shows(tmp_path: Path, statement: str) -> None:
 
 
 async def test_the_heads_of_the_chain_show_a_rewritten_log(tmp_path: Path) -> None:
-    """Who rewrites a log from some record on, chain and all, cannot reproduce the heads."""
+    """A forger who rewrites a log from some record on, chain and all, cannot reproduce the heads."""
     heads = []
     for text in ("what was said", "what was not"):
         path = tmp_path / f"{text}.db"

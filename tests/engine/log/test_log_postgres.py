@@ -1,4 +1,4 @@
-"""The log on PostgreSQL: what the contract of all stores does not say."""
+"""The log on PostgreSQL: behaviour beyond the contract of all stores."""
 
 from __future__ import annotations
 

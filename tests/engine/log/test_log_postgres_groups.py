@@ -24,7 +24,7 @@ from postgres_shell import shell
 
 pytestmark = pytest.mark.slow
 
-WRITERS = 800  # more than a group takes, and enough that what is left is a group of its own
+WRITERS = 800  # more than a group takes; the rest makes another group
 ROUNDS = 4
 
 
@@ -191,7 +191,7 @@ async def test_who_is_cancelled_ahead_has_written_all_or_nothing(
         position = log.statistics().position
         assert position >= WRITERS + written
         await check(log, position)
-        async with writing(log, "t", 1):  # the writer goes on
+        async with writing(log, "t", 1):  # the writer continues
             pass
 
 

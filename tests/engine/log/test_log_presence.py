@@ -144,7 +144,7 @@ async def test_what_the_log_does_to_its_own_file_is_no_change(tmp_path: Path) ->
 async def test_a_recorder_says_that_its_log_is_gone(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """At once, in receipts and in the program's log, and goes on taking nothing."""
+    """At once, in receipts and in the diagnostic log, and accepts nothing from then on."""
     path = tmp_path / "a.db"
     async with open_log(str(path)) as log, Recorder(log) as recorder:
         session = await recorder.session("s")

@@ -66,7 +66,7 @@ def said(text: str) -> Draft:
 
 @pytest.mark.slow
 async def test_writers_in_several_processes(tmp_path: Path) -> None:
-    """Expected versions hold across processes, and nobody hears that the database is locked."""
+    """Expected versions hold across processes, and no caller sees a locked database."""
     url = f"sqlite:///{tmp_path}/a.db"
     names = ("one", "two", "three")
     count = 40

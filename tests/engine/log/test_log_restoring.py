@@ -1,4 +1,4 @@
-"""Records of another log on their way into this one: checked as all are, beside the event loop."""
+"""Records restored from another log: checked like all records, off the event loop."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ CLOSED_2 = (
     SessionClosed(reason="finished", by="ann", detail="gave up: no progress"),
 )
 GAVE_UP_1 = {"gave-up": "abandoned", "satisfied": "finished", "stopped": "tolerance"}
-"""States of sessions that were closed before giving up had a reason of its own."""
+"""States of sessions that were closed before giving up was a separate reason."""
 
 
 def test_schema_1_reads_as_it_was_meant() -> None:
@@ -330,7 +330,7 @@ def test_a_broken_older_body_is_told() -> None:
 
 @pytest.mark.usefixtures("later")
 async def test_the_store_keeps_older_bodies_as_they_are(tmp_path: Path) -> None:
-    """Bringing up to date is for readers; what was written stays."""
+    """Only readers see upgraded events; stored bytes stay."""
     log = open_log(f"sqlite:///{tmp_path}/a.db")
     data = b"".join(
         b'{"session":"s","stream":"trace","version":%d,"kind":"MessageSent","schema":%d,'

@@ -383,7 +383,7 @@ def test_a_log_that_nobody_closed_warns_and_does_not_hang(tmp_path: Path) -> Non
 
 
 async def test_one_hop_runs_a_function_whole_in_the_connections_thread(tmp_path: Path) -> None:
-    """What is used of aiosqlite's insides is there, and does what is assumed."""
+    """The internals of aiosqlite that the engine uses exist, and behave as it assumes."""
     threads: list[str] = []
 
     def many(connection: sqlite3.Connection) -> list[int]:
@@ -458,7 +458,7 @@ def test_a_log_that_finds_no_room_for_its_tables_says_so(tmp_path: Path) -> None
 async def test_an_error_nobody_foresaw_reaches_who_appends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody is left waiting, and the log goes on."""
+    """No caller is left waiting, and the log continues."""
     async with log_at(tmp_path / "a.db") as log:
         with monkeypatch.context() as patch:
 

@@ -1,4 +1,4 @@
-"""Subscriptions and taps: many at once, slow ones, and what they say of themselves."""
+"""Subscriptions and taps: many at once, slow ones, and their statistics."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def said(text: str) -> Draft:
 
 @pytest.mark.slow
 async def test_a_thousand_subscribers_one_of_them_slow(make: Callable[[], Store]) -> None:
-    """Nobody loses a record, and the slow one holds nobody up."""
+    """No subscriber loses a record, and the slow one does not delay the others."""
     total = 3 * BUFFER
     done: list[int] = []
     async with make() as log:
@@ -226,7 +226,7 @@ async def test_the_lag_counts_what_is_committed_and_not_yet_published() -> None:
 
 
 async def test_what_is_forgotten_while_a_batch_is_read_is_not_delivered() -> None:
-    """What the store has read by then still holds bodies."""
+    """The batch that the store has read by then still holds bodies."""
     async with open_log("memory://") as log:
         await log.append("s", [said("secret")])
         read = await anext(log.read("s"))

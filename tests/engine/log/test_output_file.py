@@ -1,4 +1,4 @@
-"""Output files appear whole or not at all, and never in place of a log or of what is being read."""
+"""Output files appear whole or not at all, and never replace a log or an input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The action space of actors on models: what is an action, and that prose never is one."""
+"""The action space of actors on models: texts that are actions, and prose that never is."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ words = st.text(max_size=60)
 
 @given(words, words)
 def test_prose_that_mentions_actions_never_acts(before: str, after: str) -> None:
-    """Whatever surrounds it: only a line that begins with Action: and goes on with JSON acts."""
+    """Whatever surrounds it: only a line that begins with Action: followed by JSON acts."""
     prose = f"{before} finish() Action {after} wait".replace("{", "(").replace("[", "(")
     with pytest.raises(InvalidInput):
         SPACE.read_text(prose)

@@ -1,4 +1,4 @@
-"""Asking at a desk: what takes session time and what does not, what a view leads to, who is late."""
+"""Model calls of actors: which take session time, what a view leads to, and late replies."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Once:
 async def run_once(
     log: EventLog, models: Models, decision: Decision, role: Role = "agent", times: int = 1
 ) -> list[Record]:
-    """One actor that asks and decides, with somebody else who does nothing."""
+    """One actor that asks and decides, with another that does nothing."""
     me = Participant(name="me", role=role)
     player = Player(me, model_actor(models, lambda caller: Once(caller, decision, times)))
     other = Script().hear(within=1000.0)
@@ -124,7 +124,7 @@ async def test_deciding_to_wait_takes_time_and_then_waits(decision: Decision) ->
     models = saying(ModelReply(tokens=WRITTEN))
     async with open_log("memory://") as log:
         records = await run_once(log, models, decision)
-    # It waits for news, of which there is none until everybody is nudged: it is asked once only.
+    # It waits for news, which comes only when all are nudged: it is asked only once.
     assert sum(record.kind == "ModelCalled" for record in records) == 1
     nudged = next(record.time for record in records if record.kind == "Nudged")
     assert nudged >= 5.0

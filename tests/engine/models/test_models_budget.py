@@ -1,4 +1,4 @@
-"""Budgets: what counts, when they are used up, and what a log says was spent."""
+"""Budgets: which calls count, when they are used up, and the spending that a log shows."""
 
 from __future__ import annotations
 

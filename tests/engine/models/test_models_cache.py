@@ -1,4 +1,4 @@
-"""The response cache: what it answers, what it does not, and what it makes of damage."""
+"""The response cache: its hits, its misses, and damaged entries."""
 
 from __future__ import annotations
 

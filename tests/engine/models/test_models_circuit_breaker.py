@@ -1,4 +1,4 @@
-"""The circuit breaker: when it opens, who probes, and when a model counts as down."""
+"""The circuit breaker: when it opens, which call probes, and when a model counts as down."""
 
 from __future__ import annotations
 

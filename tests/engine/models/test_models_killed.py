@@ -57,7 +57,7 @@ def start(server: OpenAIServer, path: Path) -> subprocess.Popen[bytes]:
 
 
 def conversations(models: Models) -> list[partial[Session]]:
-    """What the program plays."""
+    """The sessions that the program plays."""
     return [partial(a_conversation, models, id=f"s{n}", seed=n) for n in range(SESSIONS)]
 
 
@@ -68,7 +68,7 @@ async def recorded(log: EventLog) -> Counter[str]:
 
 
 async def done(log: EventLog) -> dict[str, list[tuple[float, str, str, bytes | None]]]:
-    """What was said and done, when; model calls apart, whose tool calls have ids of chance."""
+    """Events and their times; without the random ids of tool calls in model calls."""
     return {
         id: [
             (record.time, record.kind, record.actor, record.body)
@@ -111,7 +111,7 @@ async def test_killed_in_the_middle_it_ends_as_it_would_have(
     async with open_log(str(path)) as log:
         await simulate(log, conversations(asked), concurrency=CONCURRENCY)
 
-    # What was sent and is not in the log was under way when the program was killed.
+    # Requests that are not in the log were under way when the program was killed.
     lost = 0
     for made, calls in at_kill:
         assert 0 < made - calls - lost <= CONCURRENCY

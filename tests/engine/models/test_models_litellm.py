@@ -1,4 +1,4 @@
-"""LiteLLM against a real server on loopback: what is sent, what is read, what each fault becomes."""
+"""LiteLLM against a real server on loopback: requests, replies, and the error for each fault."""
 
 from __future__ import annotations
 
@@ -422,7 +422,7 @@ def test_nothing_is_loaded_before_the_first_call_and_nothing_fetched_ever(
 
 
 class RateLimitError(Exception):
-    """Of the same name as LiteLLM's."""
+    """An error with the same name as LiteLLM's."""
 
 
 def test_no_credit_is_no_limit_of_rates() -> None:

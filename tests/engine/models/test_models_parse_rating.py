@@ -1,4 +1,4 @@
-"""Ratings that models write: what is one, and what is never guessed to be one."""
+"""Ratings that models write: texts that are one, and texts that are never guessed to be one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an actor on a model is shown of its view, and what is cut where it is too much."""
+"""The part of its view that an actor on a model is shown, and the cuts if it is too long."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_then_they_are_left_out_and_then_messages_are_shortened() -> None:
     assert "0 xxx" in shown.chat
     assert f"0 {LONG}" not in shown.chat
     for n in range(4, 8):
-        assert f"{n} {LONG}" in shown.chat  # what was said last stays
+        assert f"{n} {LONG}" in shown.chat  # the latest messages stay
 
 
 def test_the_output_and_the_request_are_never_cut() -> None:

@@ -1,4 +1,4 @@
-"""Requests and replies: what makes two requests one, and what a recorded reply keeps."""
+"""Requests and replies: when two requests are the same, and the fields of a recorded reply."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rates: never more in any minute than allowed, nobody waits for nothing, first come first served."""
+"""Rates: never more in any minute than allowed, no needless waits, first come first served."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ async def test_what_was_asked_is_not_asked_again() -> None:
         whole = await streams(log, "session")
     assert script.asked == 5
     measured = whole[STREAM]
-    appended = (0, 2, 6, 8)  # what was recorded at once: calls, and the rating that they led to
+    appended = (0, 2, 6, 8)  # recorded at once: calls, and the resulting rating
     for kept in appended:
         known = sum(record.kind == "ModelCalled" for record in measured[:kept])
         for trace in (whole["trace"], whole["trace"][:-1], whole["trace"][:3]):

@@ -325,7 +325,7 @@ async def test_a_wrong_key_is_not_tried_again(openai_server: OpenAIServer) -> No
         assert call.error.startswith("ModelDenied: ")
         assert os.environ["OPENAI_API_KEY"] not in call.error
         outcomes = await run_all(log, models)
-        assert len(openai_server.requests) <= 2 + 6  # those under way; then nobody asks any more
+        assert len(openai_server.requests) <= 2 + 6  # those under way; then there are no more
         assert all(isinstance(outcome, SessionFailure) for outcome in outcomes)
         assert len(outcomes) < len(IDS)
 

@@ -1,4 +1,4 @@
-"""Scorers that compute: in a thread beside a product, at once in a simulation, one call at a time."""
+"""Scorers that compute: in a thread in a product, at once in a simulation, one call at a time."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ async def test_what_computes_does_not_hold_the_products_event_loop(name: str) ->
 
 
 async def threads_of(scorer: Callable[[Callable[[], object]], Scorer]) -> set[int]:
-    """Where a scorer runs in a simulation."""
+    """The threads in which a scorer runs in a simulation."""
     seen: set[int] = set()
     note = scorer(lambda: seen.add(threading.get_ident()))
     person = Script().say("A plan, please.").hear().say("Better.").finish()

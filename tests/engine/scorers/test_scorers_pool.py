@@ -241,7 +241,7 @@ async def test_a_checkpoint_never_passes_what_is_still_to_be_measured(log: Store
 
 
 async def test_two_processes_may_measure_the_same(log: Store) -> None:
-    """A scorer that never says the same twice: what was recorded first stands."""
+    """If a scorer never gives the same result twice, the first recorded one counts."""
     turn = 0
 
     class Moody(Reader):
@@ -270,7 +270,7 @@ async def test_one_session_only(log: Store) -> None:
     reader = Reader()
     await say(log, "a", "x")
     async with measuring(log, reader, session="b") as measurer:
-        await measurer.settle()  # there is no such session yet
+        await measurer.settle()  # the session does not exist yet
         await say(log, "b", "y")
         await say(log, "a", "z")
         await measurer.settle()

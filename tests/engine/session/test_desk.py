@@ -1,4 +1,4 @@
-"""The desk: what an actor can do there, and what it cannot."""
+"""The desk: the acts that an actor can and cannot do."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def test_each_verb_is_an_event() -> None:
         NoteTaken(text="n"),
         SnapshotTaken(content="text", digest=digest("text")),
         SnapshotTaken(content=content, digest=digest(content), base=6),
-    ]  # it waits for an outcome of its own, so it does not yield
+    ]  # it waits for its own outcome, so it does not yield
 
 
 async def test_yielding_is_said_once_until_one_acts_again() -> None:

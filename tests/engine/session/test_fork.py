@@ -1,5 +1,5 @@
-"""Forks: with the same players and seed they give the rest of their origin byte for byte, wherever
-they are cut; with others, everybody else goes on with the state that they had; and they resume.
+"""Forks: with the same players and seed, they repeat the rest of their origin byte for byte at any
+cut; with other players, the remaining ones continue in their old state; and forks resume.
 """
 
 from __future__ import annotations
@@ -303,7 +303,7 @@ async def test_a_session_that_was_stopped_is_not_forked_after_the_stop() -> None
         assert closed.reason == "tolerance"
         with pytest.raises(InvalidInput, match="closed at"):
             fork(stopped(), past, len(trace))
-        # What was before the stop can be forked, and is stopped again.
+        # A part before the stop can be forked, and is stopped again.
         for cut in range(2, len(trace), 7):
             assert after_opening(await played(log, fork(stopped(), past, cut))) == after_opening(
                 past

@@ -1,4 +1,4 @@
-"""Patience: who gives up is the engine's rule, goes by the person's own ratings, and is off by default."""
+"""Patience: the engine decides who gives up, by the user's own ratings; it is off by default."""
 
 from __future__ import annotations
 

@@ -244,7 +244,7 @@ BUILDING: Mapping[str, Make] = {
 
 
 async def undisturbed(make: Make) -> tuple[list[Record], list[str], SessionResult]:
-    """All records of a session that nobody interrupts, the models it asked, and how it ended."""
+    """All records of an uninterrupted session, the models it asked, and how it ended."""
     calls: list[str] = []
     async with open_log("memory://") as log:
         result = await run_session(log, make(calls))
@@ -262,7 +262,7 @@ def by_stream(records: Sequence[Record]) -> dict[str, list[Record]]:
 async def resumed(
     make: Make, prefix: Sequence[Record]
 ) -> tuple[dict[str, list[Record]], list[str], SessionResult]:
-    """What comes of a session of which a log holds a prefix already."""
+    """The result of a session if the log already holds a prefix of it."""
     calls: list[str] = []
     async with open_log("memory://") as log:
         await put_records(log, prefix)
@@ -328,7 +328,7 @@ def closing_append(records: Sequence[Record]) -> int:
 
 
 async def test_the_sessions_hold_what_makes_resuming_hard() -> None:
-    """Guards the test above: what it interrupts is rich."""
+    """Guards the test above: the interrupted sessions are rich."""
     traces = {name: (await undisturbed(make))[0] for name, make in SESSIONS.items()}
     rich = traces["collaboration"]
     kinds = {record.kind for record in rich}
@@ -383,7 +383,7 @@ async def test_what_was_in_flight_and_may_not_be_repeated_fails_as_interrupted()
 
 
 def builds_in_flight(trace: Sequence[Record]) -> set[int]:
-    """Actions that may not be repeated and have no outcome yet."""
+    """Actions that may not be repeated and are still without an outcome."""
     found: set[int] = set()
     for record in trace:
         if isinstance(record.event, ActionTaken) and record.event.name == "build":

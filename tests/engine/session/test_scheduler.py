@@ -1,4 +1,4 @@
-"""Turns: who runs when, under a virtual and a real clock."""
+"""Turns: the order of actors, under a virtual and a real clock."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Actor = Callable[[VirtualTurns, str], Awaitable[None]]
 
 
 async def run(turns: VirtualTurns, **actors: Actor) -> None:
-    """Runs actors to their end, each in a task of its own."""
+    """Runs actors to their end, each in a separate task."""
 
     async def live(name: str, actor: Actor) -> None:
         try:
@@ -158,7 +158,7 @@ async def test_news_from_outside_gives_the_turn_when_nobody_has_it() -> None:
 
 
 class RecordingWatchdog:
-    """Notes when and why the watchdog is called, and has ``deed`` done in a task of its own."""
+    """Notes when and why the watchdog is called, and runs ``deed`` in a separate task."""
 
     def __init__(self, deed: Callable[[Turns], None]) -> None:
         self.calls: list[tuple[WakeReason, float]] = []
@@ -471,7 +471,7 @@ async def test_time_on_the_wall_never_runs_back() -> None:
     clock = RealClock(wall=lambda: wall, monotonic=lambda: monotonic)
     turns = RealTurns(clock, actors=frozenset(), busy=lambda: False, watchdog=lambda why: None)
     assert turns.now() == 1000.0
-    wall, monotonic = 900.0, 51.0  # somebody set the clock back
+    wall, monotonic = 900.0, 51.0  # the clock was set back
     assert turns.now() == 1001.0
     again = RealTurns(
         clock, actors=frozenset(), busy=lambda: False, watchdog=lambda why: None, start=1001.0

@@ -264,7 +264,7 @@ async def test_effects_are_applied_in_log_order_one_at_a_time() -> None:
 
 
 async def test_several_of_a_role_take_part() -> None:
-    """Two agents and two humans; what is said to one is heard by one."""
+    """Two agents and two humans; a message to one is heard only by that one."""
     heard: dict[str, list[str]] = {}
 
     def listener(name: str) -> Script:

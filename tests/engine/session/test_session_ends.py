@@ -267,7 +267,7 @@ async def test_finishing_cancels_what_is_in_flight_and_everybody_else() -> None:
 
 
 async def test_who_goes_on_after_the_end_is_told() -> None:
-    """Even one who shields itself from being cancelled cannot act any more, and hangs nobody."""
+    """Even an actor that is shielded from cancellation cannot act any more, and blocks no other."""
     told: list[tuple[str, type[BaseException]]] = []
 
     async def stubborn(desk: Desk) -> None:
@@ -609,7 +609,7 @@ async def test_cancelled_from_outside_it_can_be_resumed(written: bool) -> None:
 async def test_an_actor_cancelled_while_it_appends_leaves_the_session_in_order(
     written: bool,
 ) -> None:
-    """Its own time-out, of the wall's, strikes in the midst of an append; the others go on."""
+    """Its own wall-clock time-out strikes in the middle of an append; the others continue."""
     said: list[bool] = []
 
     async def hasty(desk: Desk) -> None:
@@ -722,7 +722,7 @@ async def test_a_session_that_contradicts_itself(session: Session, message: str)
 
 
 async def test_a_trace_without_an_end_is_put_to_its_end() -> None:
-    """What a crash leaves behind is an open session: it is listed as open, and then as finished."""
+    """A crash leaves an open session, which is listed as open, and then as finished."""
 
     def session() -> Session:
         return a_session(agent(Script().say("a").pause(1).say("b").finish()))

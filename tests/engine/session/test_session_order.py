@@ -1,4 +1,4 @@
-"""One seed, one session: whatever else the machine is doing, and whoever looks on."""
+"""One seed, one session: whatever else the machine is doing, and however many viewers follow."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ async def test_a_session_among_many_others_is_the_session_alone(others: int) -> 
 
 
 async def test_work_in_flight_holds_the_clock() -> None:
-    """A decision that takes real time takes no session time, and nobody else runs meanwhile."""
+    """A decision that takes real time takes no session time, and no other actor runs meanwhile."""
     spans: list[tuple[str, str]] = []
 
     class Thinking:

@@ -1,4 +1,4 @@
-"""Sessions on the wall's clock: people, products, and policies that work beside them."""
+"""Sessions on the wall clock: people, products, and policies that work at the same time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Views: what one actor can see of a session, and what it cannot reach whatever it tries."""
+"""Views: the part of a session that an actor can see; it cannot reach the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The actions: what can be selected and drawn, what is refused, and that refusals say how to go on."""
+"""The actions: possible selections and charts, and refusals that say what to do next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How an analyst reads: what they notice, what goes unnoticed, what they understand and believe."""
+"""How an analyst reads: what they notice or miss, understand and believe."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_what_is_buried_goes_unnoticed_wrong_assumptions_too() -> None:
     assert believed(reading) == {}
     assert reading.assumed == {}
     assert len(reading.unread) == 3
-    story.agent("Have a look.")  # what still stands there is read at the next look
+    story.agent("Have a look.")  # the unread rest is read at the next look
     assert believed(story.human()) == {BEST.topic: "Mocha"}
 
 

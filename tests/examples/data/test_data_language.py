@@ -1,4 +1,4 @@
-"""What is said can be read, in every plain variant; the odd ones may fail, and never mislead."""
+"""Each plain variant of a message can be parsed; odd ones may fail, but never mislead."""
 
 from __future__ import annotations
 

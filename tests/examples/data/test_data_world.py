@@ -1,4 +1,4 @@
-"""Surveys: the same for a seed, with patterns, decoys and dirty rows where they are said to be."""
+"""Surveys: the same for a seed, with the declared patterns, decoys and dirty rows."""
 
 from __future__ import annotations
 

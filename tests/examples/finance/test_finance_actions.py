@@ -1,4 +1,4 @@
-"""The actions of the finance task: what they compute, and what they refuse."""
+"""The actions of the finance task: their results, and their refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Financial advice as a task: minds that change, what is judged when, and what each agent makes of it."""
+"""Financial advice as a task: changing minds, the wishes judged at each time, and each agent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The world of the finance task: instances with a plan that meets all, and what a plan is worth."""
+"""The world of the finance task: instances that a plan can meet in full, and a plan's utility."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the mathematician and the agent say is read by the other as it is meant, or not at all."""
+"""The mathematician and the agent read each other's messages as meant, or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Proof as a task: who sees what, who does what, and what comes of it."""
+"""Proof as a task: each actor's view, each actor's acts, and the results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The utility of proofs: what was proved and read counts, length does not, wrong trust costs."""
+"""The utility of proofs: proved and read claims count, length does not, wrong trust costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The typed searches: what they return, and errors that tell how to go on."""
+"""The typed searches: their results, and errors that say what to do next."""
 
 from __future__ import annotations
 

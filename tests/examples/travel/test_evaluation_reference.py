@@ -32,7 +32,7 @@ def reference() -> list[dict[str, object]]:
 
 
 def outcome(result: Mapping[str, object]) -> dict[str, object]:
-    """What has to agree: everything but the words."""
+    """The part that has to agree: everything but the words."""
     kept: dict[str, object] = {}
     for kind in ("commonsense", "hard"):
         verdicts, error = result[kind], result[f"{kind}_error"]

@@ -129,7 +129,7 @@ def test_the_leaderboard() -> None:
             scored(),
             scored("is_valid_restaurants"),
             scored("valid_cost"),
-            # Hard constraints do not count where the plan is incomplete or not in the sandbox.
+            # Hard constraints do not count if the plan is incomplete or not in the sandbox.
             scored("is_not_absent"),
             scored("is_valid_information_in_sandbox valid_room_rule"),
             # Not delivered; and stumbled over.

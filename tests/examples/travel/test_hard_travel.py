@@ -56,7 +56,7 @@ def wishes(private: JSON) -> set[Fact]:
 
 
 def view_of(me: str, *said: tuple[str, str], private: JSON = None) -> View:
-    """The view of somebody after these messages."""
+    """A participant's view after these messages."""
     view = View(me, "agent" if me == "agent" else "human", seed=4)
     opened = SessionOpened(
         task="travel", instance="", participants=(), clock="virtual", private={"user": private}
@@ -222,7 +222,7 @@ def test_an_answer_that_tells_nothing_is_asked_for_once_more() -> None:
 
 
 def comments(*said: tuple[str, str]) -> list[str]:
-    """What a traveller says next, for a hundred moods."""
+    """A traveller's next message, for a hundred moods."""
     person, persona = Traveller(), PERSONAS["proactive"]
     view = view_of("user", ("user", REQUEST), *said, private=profile(*WISHES))
     view.trait_seed = 0

@@ -256,7 +256,7 @@ def test_the_published_profiles_are_understood(test_data: Callable[[str], Path])
                     stated += slot in told
                     right += slot in told and told[slot] == value
     assert stated > 500
-    assert right == stated  # nothing is misread; what a profile leaves out cannot be read
+    assert right == stated  # nothing is misread; facts that a profile omits cannot be read
 
 
 # --- remarks about plans ---------------------------------------------------------------------------
@@ -337,7 +337,7 @@ def test_without_searches_only_the_text_counts() -> None:
     )
     assert check_plan(plan, facts, Finds()) == ()
     (too_dear,) = check_plan(plan, (Fact("budget", 199), Fact("people", 4)), Finds())
-    assert "$200" in too_dear.text  # what the legs cost by the plan's own lines
+    assert "$200" in too_dear.text  # the cost of the legs by the plan's own lines
     (cities,) = check_plan(plan, (Fact("cities", 2),), Finds())
     assert "one city" in cities.text
     flight = move(

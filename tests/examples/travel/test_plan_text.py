@@ -70,7 +70,7 @@ def test_the_one_form_that_is_written() -> None:
     assert parse_plan(TEXT) == PLAN
 
 
-# Names hold almost anything. A backslash and an n would stand for a line break, and a semicolon
+# Names hold almost anything. A backslash and an n would mean a line break, and a semicolon
 # ends an attraction.
 NAMES = (
     st.text(string.ascii_letters + string.digits + " &'’!.*#()|$\"_:%/+-~é豪☆\n,", min_size=1)
@@ -206,7 +206,7 @@ def test_words_for_nothing(value: str) -> None:
     ],
 )
 def test_attractions_each_end_in_a_semicolon(value: str, read: str) -> None:
-    # The bold heading makes it Markdown, where bold is no part of a name.
+    # The bold heading makes it Markdown, in which bold does not belong to a name.
     (day,) = parse_plan(f"**Day 1**\nAttractions: {value}\n")
     assert day.attraction == read
     assert attractions_of(day) == tuple(part for part in read.split(";") if part not in ("", "-"))

@@ -1,4 +1,4 @@
-"""The planner: what it finds with all wishes known, with none, and with too little found."""
+"""The planner: its plans with all wishes known, with none, and with too few search results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Travel planning as a task: who sees what, and what the collaborations of its rules look like."""
+"""Travel planning as a task: each actor's view, and collaborations by its rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Travel planning on models: whole sessions over HTTP, who is shown what, replays, odd plans."""
+"""Travel planning on models: whole sessions over HTTP, prompts, replays, odd plans."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ async def test_a_whole_session_over_http_and_again_from_its_log(
 
 
 async def test_killed_after_any_record_it_asks_nothing_twice() -> None:
-    """Cut at each version of its trace, a session goes on as it was, on recorded replies."""
+    """Cut at each version of its trace, a session continues unchanged, on recorded replies."""
     rehearsal = Rehearsal()
     cell = a_cell("two-stage", user="lazy")
     setting = Setting(models=Models(rehearsal), rehearsal=rehearsal)
@@ -225,7 +225,7 @@ def test_several_wishes_at_once_are_flagged() -> None:
     ("instances", "least"), [(6, 60), pytest.param(20, 200, marks=pytest.mark.soak)]
 )
 async def test_travellers_on_rules_are_not_flagged(instances: int, least: int) -> None:
-    """They are honest by construction: what is flagged of them is the audit's own error."""
+    """They are honest by construction, so any flag is an error of the audit."""
     flagged = messages = 0
     audit = SimulatorAudit(TRAVEL_CHECKS)
     for instance in range(instances):

@@ -1,4 +1,4 @@
-"""Tutor and student understand each other by text alone, and fail to where a text is not clear."""
+"""Tutor and student understand each other by text alone, and fail to if a text is unclear."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tutoring as a task: who sees what, what the collaborations of its rules look like, and what they are worth."""
+"""Tutoring as a task: each actor's view, collaborations by its rules, and their utility."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ async def test_a_student_alone_makes_their_own_errors_on_the_sheet() -> None:
 
 @pytest.mark.parametrize("agent", TOGETHER)
 async def test_the_scorer_knows_what_the_student_knows(agent: str) -> None:
-    """What is recorded of the student is what the fold of everybody's acts says."""
+    """The recorded state of the student equals the fold of all acts."""
     one, fold = await play(agent, instance=1), StudentFold()
     changes = 0
     for record in trace(one):

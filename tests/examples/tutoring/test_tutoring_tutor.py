@@ -1,4 +1,4 @@
-"""The tutor: looks answers up, works out what is behind them, and decides what to say."""
+"""The tutor: looks answers up, infers the misconceptions behind them, and decides what to say."""
 
 from __future__ import annotations
 

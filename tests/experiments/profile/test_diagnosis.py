@@ -104,7 +104,7 @@ def test_a_sign_that_no_session_shows_is_absent_and_holds_for_nothing() -> None:
 
 
 def test_a_plateau_by_its_rounds_says_so_and_names_sessions() -> None:
-    """An agent whose output is worth nothing from the first to the last round has no later turns at all."""
+    """If an agent's utility is 0 from the first to the last round, it never has later turns."""
     stuck = [shown(n, first=0.0, best=0.0, final=0.0, tail=1.0, idle=None) for n in range(3)]
     found = diagnose(stuck, resamples=20)
     assert found.kind == "plateau"

@@ -1,4 +1,4 @@
-"""A machine of its own at work on a log, with a clock that is wrong by some seconds. Run by the tests.
+"""A separate machine at work on a log, with a clock that is wrong by some seconds. Run by the tests.
 
 log_machine.py URL SKEW write NAME SESSIONS EACH RATE    prints each append that was acknowledged
 log_machine.py URL SKEW follow COUNT                     prints each record that it was given
@@ -46,7 +46,7 @@ async def _opened(url: str) -> AsyncIterator[EventLog]:
 
 
 async def write(url: str, name: str, sessions: int, each: int, rate: float) -> None:
-    """Appends to sessions of its own, one event after the other, each at its version; ``rate`` events a
+    """Appends to private sessions, one event after the other, each at its version; ``rate`` events a
     second in all, as fast as it can if that is 0.
     """
     acknowledged: list[Record] = []

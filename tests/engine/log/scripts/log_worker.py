@@ -1,4 +1,4 @@
-"""Another process at work on a log file: what it does is its first argument. Run by the tests."""
+"""Another process at work on a log file; its first argument says what it does. Run by the tests."""
 
 from __future__ import annotations
 
