@@ -1,4 +1,4 @@
-"""What the deployment page offers: files that Docker Compose and Kubernetes take, and commands that there are.
+"""The deployment page: valid files for Docker Compose and Kubernetes, and existing commands.
 
 The compose file is read by ``compose-spec``, which follows the Compose Specification and refuses what it does
 not know; manifests are held to the schemas of Kubernetes that ``kubernetes-validate`` carries.

@@ -25,7 +25,7 @@ OTHERS = re.compile(r"\"(duolog\.[a-z_.-]+)\"")
 
 
 def other_names(root: Path) -> set[str]:
-    """Names of ours that are none in Python: of telemetry, of streams, of entry points."""
+    """Duolog's names outside Python: of telemetry, of streams, of entry points."""
     sources = [*(root / "interop").rglob("*.py"), root / "engine" / "task.py"]
     found = {name for path in sources for name in OTHERS.findall(path.read_text(encoding="utf-8"))}
     return found | {f"duolog.{name}" for name in COMPOSED}

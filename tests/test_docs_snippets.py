@@ -1,4 +1,4 @@
-"""What the pages show is what happens: every block of code is run, in order, page by page.
+"""The pages show what really happens: every block of code is run, in order, page by page.
 
 ``test_docs_experiments.py`` runs the page on models, which needs a server of models.
 """

@@ -1,4 +1,4 @@
-"""What the pages show type-checks as it is written, under ``mypy --strict``."""
+"""The code on the pages type-checks unchanged, under ``mypy --strict``."""
 
 from __future__ import annotations
 

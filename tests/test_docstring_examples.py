@@ -33,7 +33,7 @@ SHOWN = {
     "score_log": duolog.score_log,
     "replay": duolog.replay,
 }
-"""What has an example; each is run by a test of this file."""
+"""The names with an example; a test of this file runs each."""
 
 BLOCK = re.compile(r"^For example.*::\n\n((?: {4}.*\n|\n)+)", re.MULTILINE)
 
@@ -47,7 +47,7 @@ def example(name: str) -> CodeType:
 
 
 async def run(name: str, show: Callable[..., object], **names: object) -> None:
-    """Runs an example in which these names are known, ``duolog`` and ``print`` besides."""
+    """Runs an example in which these names are known, plus ``duolog`` and ``print``."""
     awaited = eval(example(name), {"duolog": duolog, "print": show, **names})
     if inspect.isawaitable(awaited):
         await awaited

@@ -1,4 +1,4 @@
-"""What an import costs, by what it loads: nothing heavy before it is needed, and no socket ever."""
+"""The cost of an import, by the modules that it loads: nothing heavy early, and never a socket."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ OPTIONS = {"annotated_types", "pydantic", "pydantic_core", "typing_inspection"}
 
 
 def probe(code: str, directory: Path) -> tuple[set[str], list[str]]:
-    """What a fresh interpreter loads when it runs ``code``, and its audit events on sockets."""
+    """The modules that a fresh interpreter loads for ``code``, and its audit events on sockets."""
     [found] = probes(code, directory)
     return found
 

@@ -1,4 +1,4 @@
-"""The distribution: what the wheel holds, against the tree; its metadata; its extras."""
+"""The distribution: the wheel's contents, against the tree; its metadata; its extras."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def project(root: Path) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZipFile]:
-    """The wheel of the tree as it stands, built in a copy, so that no old build leaks into it."""
+    """The wheel of the current tree, built in a copy, so that old builds cannot leak into it."""
     scratch = tmp_path_factory.mktemp("wheel")
     copy_of_the_tree(root, scratch / "tree")
     subprocess.run(

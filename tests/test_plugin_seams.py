@@ -1,7 +1,7 @@
 """Every place where a plug-in is called, with everything that a plug-in may raise.
 
-Wherever it is raised: the code around it is not cancelled, the program does not end, the failure is
-recorded, counted or raised as an exception, and what does not depend on the plug-in goes on.
+In each case the code around it is not cancelled and the program does not end. The failure is
+recorded, counted or raised as an exception, and everything independent of the plug-in continues.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Odd(BaseException):
 
 
 async def gone() -> NoReturn:
-    """Awaits a task that somebody cancelled."""
+    """Awaits a cancelled task."""
     task = asyncio.ensure_future(anyio.sleep_forever())
     task.cancel()
     await task
@@ -79,7 +79,7 @@ KINDS: Mapping[str, Callable[[], BaseException]] = {
 
 
 class Fault:
-    """What a plug-in does that is broken."""
+    """The behaviour of a broken plug-in."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
@@ -88,7 +88,7 @@ class Fault:
         raise KINDS[self.kind]()
 
     async def soon(self) -> NoReturn:
-        """Fails as a coroutine does: where it waits for something."""
+        """Fails as a coroutine does: while it waits for something."""
         await anyio.lowlevel.checkpoint()
         if self.kind == "CancelledError":
             await gone()
@@ -105,7 +105,7 @@ def seam(function: Seam) -> Seam:
 
 
 async def raised(call: Awaitable[object]) -> str:
-    """What a call raises, which has to be an exception."""
+    """The error that a call raises, which has to be an exception."""
     with pytest.raises(Exception) as found:  # noqa: PT011  (of any kind)
         await call
     error: BaseException = found.value
@@ -155,7 +155,7 @@ async def an_environment(fault: Fault, _: Path) -> str:
 
 
 class Raising:
-    """A scorer that fails where it is told to, in sessions of one name."""
+    """A scorer that fails at a given method, in sessions of one name."""
 
     ref = ScorerRef(name="raising", version="1", config="-")
 
@@ -411,7 +411,7 @@ async def test_what_a_plug_in_raises_stays_its_own_failure(
         said = await SEAMS[name](Fault(kind), tmp_path)
     assert kind in said
     assert task.cancelling() == before
-    await anyio.lowlevel.checkpoint()  # raises where a cancellation was left behind
+    await anyio.lowlevel.checkpoint()  # raises if a cancellation was left behind
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -118,7 +118,7 @@ def functions(value: object) -> Iterator[tuple[str, Callable[..., object]]]:
 
 
 def documented_in_source(module: ModuleType, name: str) -> bool:
-    """Whether a text stands below the assignment of a name, where that is."""
+    """Whether a docstring follows the assignment of a name."""
     statements = ast.parse(inspect.getsource(module)).body
     for statement, following in pairwise(statements):
         if isinstance(statement, ast.ImportFrom) and name in [a.name for a in statement.names]:
@@ -150,7 +150,7 @@ def test_it_is_documented(module: ModuleType, name: str) -> None:
 
 
 def late_types(module: str) -> dict[str, object]:
-    """What a late module imports for a type checker, by name."""
+    """The names that a late module imports for a type checker."""
     if module not in LATE:
         return {}
     found: dict[str, object] = {}

@@ -1,4 +1,4 @@
-"""What is released, before it is: ``make release-check`` builds, compares, checks and installs it."""
+"""The release, before it is made: ``make release-check`` builds, compares, checks and installs it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Distributions(NamedTuple):
 
 
 def run(*command: str | Path, where: Path) -> str:
-    """What a program prints; it has to succeed, outside of the checkout."""
+    """The output of a program, which has to succeed outside of the checkout."""
     done = subprocess.run(
         [str(part) for part in command],
         check=False,
@@ -91,7 +91,7 @@ def test_the_wheel_from_the_source_distribution_holds_the_tree(
 
 
 def test_the_wheel_is_small_and_the_workbench_a_small_part_of_it(built: Distributions) -> None:
-    """In bytes, compressed. Sources of Python are 86 % of the wheel; the workbench has no file that is
+    """In bytes, compressed. Sources of Python are 86 % of the wheel; no file of the workbench is
     vendored or made by a build.
     """
     assert built.wheel.stat().st_size < 2_000_000
@@ -126,7 +126,7 @@ def test_an_index_takes_them(built: Distributions) -> None:
 
 
 def test_the_changelog_begins_with_the_version(root: Path) -> None:
-    """Before the release, with what is to be released."""
+    """Before the release, with the unreleased changes."""
     text = (root / "CHANGELOG.md").read_text(encoding="utf-8")
     [title, entries] = re.findall(r"^## (.+?)$(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)[0]
     dated = rf"\[{re.escape(duolog.__version__)}\] - \d{{4}}-\d\d-\d\d"

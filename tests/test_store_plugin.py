@@ -29,7 +29,7 @@ RUN = (
 
 @pytest.fixture
 def installed(tmp_path: Path, root: Path) -> Path:
-    """A folder with the module of the page, and what an installation says of it."""
+    """A folder with the module of the page, and its installation metadata."""
     page = (root / "docs" / "write-a-store.md").read_text(encoding="utf-8")
     module = next(s.text for s in snippets(page) if s.text.startswith("# file_log.py"))
     folder = tmp_path / "site"

@@ -1,8 +1,8 @@
 """One story, several doors: the desk, the recorder, HTTP and transcripts record the same.
 
 Each story is told through a session that is played, through the recorder of an open log, through a
-server on loopback and, where one can say it, as a transcript that is imported. What a door cannot
-know is left out: ids, times, and what the actor had seen.
+server on loopback and, if a transcript can express it, through an import. The comparison leaves out
+facts that a door cannot know: ids, times, and the actor's view.
 """
 
 from __future__ import annotations
@@ -332,7 +332,7 @@ KINDS = {
 
 
 def body_of(step: Step, labels: Mapping[str, int]) -> dict[str, JSON]:
-    """What a client posts; it leaves to the server what it can."""
+    """A client's post, without the fields that the server can fill in."""
     match step.verb:
         case "act":
             return {"name": step.text, "arguments": {"of": step.label}}
@@ -466,14 +466,14 @@ def can_say(door: str, story: Sequence[Step]) -> bool:
 
 
 def facts(trace: Sequence[Record]) -> list[tuple[object, ...]]:
-    """What every door knows of a trace: what was done, by whom, what it answers, in which round."""
+    """The facts of a trace that every door knows: acts, actors, replies, and rounds."""
     projector = RoundProjector()
     found: list[tuple[object, ...]] = []
     for record in trace:
         projector.feed(record)
         envelope = (record.version, record.kind, record.actor, record.role, record.cause)
         found.append((*envelope, record.event, projector.number))
-    return found[1:]  # what a session is about, no two doors know alike
+    return found[1:]  # the opening differs from door to door
 
 
 @pytest.mark.parametrize(

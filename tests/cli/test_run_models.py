@@ -100,7 +100,7 @@ def test_a_whole_experiment_on_models(
     assert all(call.event.cost for call in made)
     assert all(headers["authorization"] == f"Bearer {KEY}" for headers in server.headers)
 
-    # Run again, it makes no requests, and shows the same.
+    # Run again, it shows the same without a request.
     asked = len(server.requests)
     assert main(arguments(server, path, "--sessions", "1")) == 0
     again = capfd.readouterr()

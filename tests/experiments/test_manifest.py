@@ -1,4 +1,4 @@
-"""The manifest of an experiment, its stamps on sessions, and warnings before sessions are pooled."""
+"""The manifest of an experiment, its stamps on sessions, and designs that are pooled only on request."""
 
 from __future__ import annotations
 

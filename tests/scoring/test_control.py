@@ -63,14 +63,14 @@ class Story:
 @pytest.mark.parametrize(
     ("steps", "move", "why"),
     [
-        # while there is no output
+        # without an output
         ("h", "ask", "there is no output yet"),
         ("ha h", "ask", "there is no output yet"),
         ("ha ha ha h", "act", "enough was asked"),
         ("ha v", "ask", "there is no output yet"),
         ("ha va v", "act", "the human waves questions away"),
         ("ha va h", "ask", "there is no output yet"),
-        # who leads after the first output
+        # the lead after the first output
         ("hsd", "defer", "there is a first output to look at"),
         ("hsda h", "defer", "there is a first output to look at"),
         ("hsda hd", "defer", "what the human said paid"),

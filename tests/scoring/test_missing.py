@@ -1,4 +1,4 @@
-"""Missing is missing: no report holds a number that nobody measured."""
+"""Missing is missing: reports never hold a number that was not measured."""
 
 from __future__ import annotations
 
@@ -343,7 +343,7 @@ def test_a_utility_that_is_none_is_refused_by_name(value: float) -> None:
 
 
 async def test_a_score_out_of_range_in_a_log_is_missing_with_its_reason() -> None:
-    """As somebody's own program may have written it: what it says is no utility."""
+    """As a third-party program may have written it: such a score is not a utility."""
     script = RecordWriter("s")
     script.opened()
     script.human("plan a trip")

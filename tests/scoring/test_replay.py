@@ -138,7 +138,7 @@ async def test_time_lost_between_records_is_made_up(log: EventLog) -> None:
     steps = Replay(log, session="one", speed=1.0, now=wall.now, sleep=wall.sleep)
     async for step in steps:
         if step.record.kind == "MessageSent":
-            wall.time += 7.5  # whoever looks on is slow
+            wall.time += 7.5  # the viewer is slow
     assert wall.time == 130.0
 
 

@@ -1,4 +1,4 @@
-"""Scoring a recorded session again: beside the old, and nothing twice."""
+"""Scoring a recorded session again: next to the old scores, and nothing twice."""
 
 from __future__ import annotations
 

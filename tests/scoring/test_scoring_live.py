@@ -267,7 +267,7 @@ def length(snapshot: SnapshotTaken, opened: SessionOpened) -> Score | Missing:
 
 
 async def play(log: MemoryLog, session: str, rounds: int) -> None:
-    """A session that goes on for some rounds, scored as it goes."""
+    """A session of some rounds, scored live."""
     measuring = ScorerRunner(log, session, [SnapshotUtility("length", "1", length), rule_judge()])
 
     async def add(event: Event, actor: str, role: Role) -> None:

@@ -47,7 +47,7 @@ def test_hesitation_is_what_reading_and_typing_do_not_explain() -> None:
     script.human("Hello", at=0.0)
     script.agent("word " * 238, at=10.0)
     script.human("word " * 52, at=10.0 + 60.0 + 60.0 + 7.0)
-    script.human("and more", at=200.0)  # nobody acted in between
+    script.human("and more", at=200.0)  # without an act in between
     assert folded(script).hesitation == pytest.approx(7.0)
     script.agent("There?", at=300.0)
     script.human("Back.", at=9_000.0)

@@ -1,4 +1,4 @@
-"""A coding agent that speaks the Agent Client Protocol, as a program: what it does, its prompts say."""
+"""A coding agent that speaks the Agent Client Protocol, as a program; its prompts say what to do."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def dies() -> bool:
 
 
 def edit(path: Path, text: str) -> None:
-    """Edits a file as an agent does that has tools of its own."""
+    """Edits a file as an agent with its own tools does."""
     path.write_text(path.read_text(encoding="utf-8") + text, encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""Streams of AG-UI's events, as apps send them, and what a front end makes of a stream."""
+"""Streams of AG-UI's events, as apps send them, and a front end that reads them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def streamed(events: Iterable[Any]) -> AsyncIterator[Any]:
 
 
 class Front:
-    """What a front end holds after a stream: runs, messages, calls, state, and all the rest.
+    """The state of a front end after a stream: runs, messages, calls, state, and all the rest.
 
     It is strict about what the protocol asks of a producer: everything lies in a run, and what has
     begun ends.
@@ -141,7 +141,7 @@ REQUEST: Json = {
     "context": [],
     "forwardedProps": {"locale": "en"},
 }
-"""What a front end asks for."""
+"""A front end's request."""
 
 _S = 1_790_000_000_000
 
@@ -198,7 +198,7 @@ CHAT: list[Json] = [
         "usage": [{"model": "m", "inputTokens": 9, "outputTokens": 3, "totalTokens": 12}],
     },
 ]
-"""What an app streams back."""
+"""The events that an app streams back."""
 
 _junk = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=3),

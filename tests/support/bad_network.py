@@ -50,7 +50,7 @@ class BadNetwork:
         self._flowing = anyio.Event()
 
     def mend(self) -> None:
-        """All is well again. What hung goes on."""
+        """Repairs the network. Stalled connections resume."""
         self._down = False
         self._flowing.set()
 

@@ -1,6 +1,6 @@
 """A real browser for tests of pages: Debian's chromium, driven by Playwright.
 
-The browser and what it looks at run in the same event loop. If there is no browser, tests are
+The browser's driver and the server run in the same event loop. Without a browser, tests are
 skipped with the reason; with ``DUOLOG_TEST_PROGRAMS=required``, as in ``.ci/run``, they fail.
 """
 
@@ -63,7 +63,7 @@ async def browsing() -> AsyncIterator[Browser]:
 
 
 async def serious_findings(page: Page) -> list[str]:
-    """What axe-core finds wrong with a page, of what it calls serious or critical."""
+    """The problems of a page that axe-core calls serious or critical."""
     found_at = find_spec("axe_playwright_python")
     assert found_at is not None
     assert found_at.origin is not None

@@ -32,7 +32,7 @@ def sources(root: Path) -> Iterator[str]:
 
 
 def copy_of_the_tree(root: Path, to: Path) -> Path:
-    """The tree as it stands, in another place, so that no old build leaks into a new one."""
+    """Copies the current tree to another place, so that old builds cannot leak into a new one."""
     unwanted = (".git", ".venv", ".*_cache", "__pycache__", "build", "dist", "*.egg-info", "*.db*")
     shutil.copytree(root, to, ignore=shutil.ignore_patterns(*unwanted))
     return to

@@ -1,21 +1,21 @@
-"""Reads pages in Markdown, for tests that run what they show and look up what they name.
+"""Reads pages in Markdown, for tests that run their code and look up the names in them.
 
 A block of Python is a program and is run. One whose first line is a comment with a file name is
-written to that file instead, for the blocks after it; one that holds tests is run by pytest. Of a
-console, the lines that begin with a dollar sign are run; ``make demo`` runs what the Makefile runs,
-with no more than the extras that it installs. A comment before a block says that it is not run, and why::
+written to that file instead, for the blocks after it; one that holds tests is run by pytest. In a
+console block, the lines that begin with a dollar sign are run. ``make demo`` runs the commands of the
+Makefile, with only the extras that it installs. A comment before a block says that it is not run, and why::
 
     <!-- not run: run_agent is the reader's own -->
 
-or that it shows a part of what the block before it printed::
+or that it shows a part of the output of the block before it::
 
     <!-- output -->
 
-The imports of such a block are tried all the same. All blocks of a page share a directory, in which the
-``samples`` that lie beside the page lie too.
+The imports of such a block are still tried. All blocks of a page share a directory, which also has the
+``samples`` next to the page.
 
 Commands and programs are forks of a process that has imported Duolog. The demo, installations, and
-what pytest runs begin anew.
+runs of pytest start new processes.
 """
 
 from __future__ import annotations
@@ -60,17 +60,17 @@ _SETS_UP = ("make", "pip", "git", "export", "cd", "python3", ".")
 """Commands that set up the machine: the continuous integration runs them."""
 
 OFFLINE = ("--no-build-isolation", "--no-deps", "--quiet", "--target", "installed")
-"""For an installation of what a page has written, into its own directory."""
+"""For an installation of a package that a page has written, into the page's directory."""
 
 _QUIET = ("-q", "-o", "asyncio_default_fixture_loop_scope=function", "-o", "asyncio_mode=auto")
-"""For a run of pytest where there are no settings."""
+"""For a run of pytest without settings."""
 
 _SHOWN = ("text", "json", "html", "toml", "ini")
 """Languages of blocks that show something and are not run."""
 
 
 class Snippet(NamedTuple):
-    """A fenced block, the line where it begins, and why it is not run, if it is not."""
+    """A fenced block, its first line, and the reason if it is not run."""
 
     line: int
     language: str
@@ -97,7 +97,7 @@ def prose(page: Path) -> str:
 
 
 def code_spans(text: str) -> list[str]:
-    """What stands in backticks within lines."""
+    """The texts in backticks within lines."""
     return _CODE.findall(text)
 
 
@@ -110,7 +110,7 @@ def snippets(page: str) -> Iterator[Snippet]:
 
 
 def commands(text: str) -> Iterator[list[str]]:
-    """The commands of a console: lines that begin with a dollar sign, and those that they go on in."""
+    """The commands of a console: lines that begin with a dollar sign, and their continuation lines."""
     for line in text.replace("\\\n", " ").splitlines():
         if line.startswith("$ "):
             yield shlex.split(line[2:], comments=True)

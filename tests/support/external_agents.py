@@ -1,4 +1,4 @@
-"""A small task for external agents, and what a session of it leaves in the log."""
+"""A small task for external agents, and the records of its sessions."""
 
 from __future__ import annotations
 
@@ -84,5 +84,5 @@ async def record(made: Session, held: Sequence[Record] = ()) -> tuple[SessionRes
 
 
 def calls(records: list[Record]) -> list[ModelCalled]:
-    """What the agent was asked, and what it answered."""
+    """The agent's requests and answers."""
     return [one.event for one in records if isinstance(one.event, ModelCalled)]

@@ -1,4 +1,4 @@
-"""Programs as they run where only some extras are installed: what the others bring cannot be imported."""
+"""Programs as they run with only some extras installed: packages of the others cannot be imported."""
 
 from __future__ import annotations
 

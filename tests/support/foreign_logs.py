@@ -103,7 +103,7 @@ def write_lines(path: Path, lines: Sequence[Json]) -> Path:
 
 
 def write_run(directory: Path, lines: Sequence[Json], performance: Json | None = None) -> Path:
-    """Writes a result directory of Collaborative Gym with what lies beside the log."""
+    """Writes a result directory of Collaborative Gym: the log and the files next to it."""
     write_lines(directory / "event_log.jsonl", lines)
     if performance is not None:
         text = json.dumps(performance, indent=4)
@@ -148,7 +148,7 @@ def trace_of(found: Sequence[Foreign]) -> list[Record]:
 
 
 def events_of(found: Sequence[Foreign]) -> Iterator[tuple[str, Event | Unknown | Forgotten]]:
-    """Who did what in the trace, the opening left out."""
+    """Actors and events of the trace, without the opening."""
     for record in trace_of(found):
         if not isinstance(record.event, SessionOpened):
             yield record.actor, record.event

@@ -1,7 +1,7 @@
 """Programs in Python that begin as forks of a clean process which has imported Duolog already.
 
-Most of what a short program does is to import the same modules. These are processes of their own all
-the same, each with its directory, environment and files. They are forked from a process without
+A short program spends most of its time on importing the same modules. These forks are still separate
+processes, each with its directory, environment and files. They are forked from a process without
 threads that has run nothing, and so know nothing of the tests or of each other.
 """
 
@@ -70,7 +70,7 @@ def run_forked(
 
 @cache
 def _paths() -> tuple[str, ...]:
-    """Where an interpreter looks for modules if nothing else is said."""
+    """The default module path of an interpreter."""
     show = [sys.executable, "-P", "-c", "import sys; print(*sys.path, sep='\\n')"]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(show, check=True, capture_output=True, text=True, env=environment)
@@ -85,7 +85,7 @@ def _become(
     files: tuple[Path, Path],
 ) -> None:
     """Makes the forked process what the interpreter would be, and runs the program."""
-    gc.freeze()  # what was imported stays, and is not looked through again in each fork
+    gc.freeze()  # imported modules are not examined again in each fork
     os.chdir(where)
     os.environ.clear()
     os.environ.update(environment)

@@ -29,7 +29,7 @@ class Answer(NamedTuple):
 
     @property
     def json(self) -> dict[str, Any]:
-        """What the body says."""
+        """The decoded body."""
         found: dict[str, Any] = json.loads(self.body)
         return found
 
@@ -53,7 +53,7 @@ def message(text: str = "hello", **envelope: object) -> dict[str, object]:
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """Waits until something holds that nobody tells of."""
+    """Waits until a condition holds that nothing signals."""
     with anyio.fail_after(120):
         while not condition():  # noqa: ASYNC110
             await anyio.sleep(0.001)

@@ -13,8 +13,8 @@ __all__ = ("imported_later",)
 
 
 def imported_later(name: str) -> Any:  # noqa: ANN401 (as a module is, to a type checker)
-    """What stands for a module until one of its names is used; where the library is missing, the
-    tests of the module that asks are skipped."""
+    """A placeholder for a module until one of its names is used. If the library is missing, the
+    tests of the calling module are skipped."""
     if find_spec(name.partition(".")[0]) is None:
         pytest.skip(f"needs {name}", allow_module_level=True)
     return _Later(name)
@@ -25,6 +25,6 @@ class _Later:
         self._name = name
 
     def __getattr__(self, name: str) -> object:
-        if name.startswith("_"):  # as pytest asks of whatever stands in a module of tests
+        if name.startswith("_"):  # pytest asks this of each name in a module of tests
             raise AttributeError(name)
         return getattr(import_module(self._name), name)

@@ -1,7 +1,7 @@
 """A real HTTP server on loopback that speaks the chat-completions protocol of OpenAI.
 
 It answers as a function says, streaming or not, with tool calls and usage, and misbehaves when it
-is told to. It runs in a thread with a loop of its own, so that a test, and programs that a test
+is told to. It runs in a thread with a separate loop, so that a test, and programs that a test
 starts, can all talk to it. Run as a program it answers at once, until it is killed.
 """
 
@@ -24,8 +24,8 @@ Fault: TypeAlias = Literal[
     "context",  # a request that is too long
     "timeout",  # no answer at all
     "truncated",  # the connection breaks in the middle of the body
-    "malformed",  # a body that is no JSON
-    "empty",  # JSON that is no completion, or a stream of nothing
+    "malformed",  # a body that is not JSON
+    "empty",  # JSON that is not a completion, or an empty stream
     "slow",  # the first byte takes a while, and then all is well
 ]
 FAULTS: tuple[Fault, ...] = ("429", "500", "timeout", "truncated", "malformed", "slow")
@@ -46,7 +46,7 @@ _ERRORS: Mapping[str, tuple[int, str, str]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What the model says: text, tool calls as (name, arguments), and what it counted."""
+    """The model's answer: text, tool calls as (name, arguments), and token counts."""
 
     text: str = ""
     tool_calls: Sequence[tuple[str, str]] = ()
@@ -240,7 +240,7 @@ def _response(content: bytes, status: int = 200, extra: str = "") -> bytes:
 
 
 def usage(body: Body, answer: Answer) -> tuple[int, int]:
-    """Tokens of a prompt and its completion: what the answer says, else a token per word."""
+    """Tokens of a prompt and its completion, from the answer if it has them, else a token per word."""
     prompt, completion = answer.prompt_tokens, answer.completion_tokens
     if prompt is None:
         prompt = sum(len((message.get("content") or "").split()) for message in body["messages"])

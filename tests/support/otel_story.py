@@ -126,7 +126,7 @@ def export(log: duolog.Log, memory: Memory, **more: object) -> OtelExport:
 
 
 async def exported_from(drafts: Sequence[Draft] = STORY, **more: object) -> Memory:
-    """What is exported of a session."""
+    """The exported data of a session."""
     memory = Memory()
     async with duolog.open("memory://") as log:
         await write(log, drafts)

@@ -1,4 +1,4 @@
-"""A conversation as spans of OTLP: two turns, each a trace of its own, with a subagent in one."""
+"""A conversation as spans of OTLP: two turns, each a separate trace, with a subagent in one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A connection of somebody's own into the schema of a log on PostgreSQL."""
+"""A direct connection to the schema of a log on PostgreSQL."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ("shell",)
 
 @asynccontextmanager
 async def shell(url: str) -> AsyncIterator[asyncpg.Connection]:
-    """A connection of somebody's own, into the schema of a log."""
+    """A direct connection to the schema of a log."""
     settings = parse(url)
     connection = await asyncpg.connect(settings.dsn)
     try:

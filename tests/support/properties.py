@@ -10,7 +10,7 @@ _USUAL = settings.get_profile("default").max_examples
 
 
 def examples(count: int) -> int:
-    """The number for a property that needs ``count`` where others need Hypothesis' default.
+    """The number of examples for a property that needs ``count`` instead of Hypothesis' default.
 
     The profile that is loaded scales it, as it does for properties that name no number: fewer
     examples in each run of the suite, and more in a long one.

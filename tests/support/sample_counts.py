@@ -1,4 +1,4 @@
-"""Counts of what an imported session holds, to compare with counts made without Duolog."""
+"""Counts of an imported session's contents, to compare with counts made without Duolog."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ ONE_CALL: dict[str, Any] = {
     "input_tokens": 30,
     "output_tokens": 4,
 }
-"""What is in a question, a call with its result, and an answer, by two calls of a model."""
+"""The counts of a question, a call with its result, and an answer, by two calls of a model."""
 
 _SHORT = 80
 
 
 def expected_of(sample: Path) -> list[dict[str, Any]]:
-    """What has to be found in each session of a sample."""
+    """The expected counts of each session of a sample."""
     held = msgspec.json.decode(
         sample.with_name(sample.name + ".expected.json").read_bytes(), type=dict[str, Any]
     )
@@ -58,13 +58,13 @@ def expected_of(sample: Path) -> list[dict[str, Any]]:
 
 
 def problems_of(importer: Importer, sample: Path) -> list[Remark]:
-    """What the importer could not read."""
+    """The importer's remarks about unreadable parts."""
     _, remarks = read(importer, sample, Reading())
     return [remark for remark in remarks if remark.kind == "problem"]
 
 
 def counted(importer: Importer, sample: Path) -> dict[str, dict[str, Any]]:
-    """By session, in the order of the source, the same counts of what was imported."""
+    """The counts of the imported records, by session, in the order of the source."""
     events, _ = read(importer, sample, Reading())
     sessions = dict.fromkeys(
         event.session
@@ -78,7 +78,7 @@ def counted(importer: Importer, sample: Path) -> dict[str, dict[str, Any]]:
 
 
 def differences(expected: dict[str, Any], found: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """By key, what was expected and what was found, where they differ."""
+    """The expected and the found value of each key for which they differ."""
     return {
         key: (value, found[key])
         for key, value in expected.items()
@@ -97,7 +97,7 @@ def _agrees(key: str, value: object, found: dict[str, Any]) -> bool:
 
 
 def counts_of(trace: Sequence[Record]) -> dict[str, Any]:
-    """What a session holds."""
+    """The counts of a session's contents."""
     opened = trace[0].event
     assert isinstance(opened, SessionOpened)
     agents = [one for one in opened.participants if one.role == "agent"]

@@ -15,9 +15,9 @@ T = TypeVar("T")
 
 
 def count_lines(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> tuple[int, T]:
-    """How many lines of Python a call runs, in all functions together, and what it returns.
+    """The number of Python lines that a call runs, in all functions together, and its result.
 
-    What a function of C does within one line counts once: for comparisons there is ``Counted``.
+    A C function within one line counts once; for comparisons use ``Counted``.
     """
     lines = 0
 

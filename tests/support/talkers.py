@@ -1,7 +1,7 @@
-"""Two who collaborate by asking a model at every step: small, and yet all that a real mind does.
+"""Two actors that ask a model at every step: small, but they do all that a real mind does.
 
-What they do is in the replies: ``decide`` asks the model what to do, and does what its text says,
-word for word. So whatever a server or a script answers is a collaboration.
+The replies decide: ``decide`` asks the model what to do, and does exactly what its text says. So any
+answers of a server or a script make a collaboration.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Talker:
         return Decision(tuple(_verb(word) for word in reply.split(", ")))
 
     async def ask(self, view: View, purpose: str, text: str) -> str:
-        """What the model says to a text, or the tools that it calls."""
+        """The model's reply to a text, or the tools that it calls."""
         session = view.records[0].session
         request = ModelRequest(
             model=self._model,
@@ -87,7 +87,7 @@ def _verb(word: str) -> Verb:
 
 
 def answer(body: Body) -> Answer:
-    """What the model of two talkers says: an agent that works and talks, a user who has enough."""
+    """The replies of the talkers' model: an agent that works and talks, a user that gets enough."""
     system, user = (message["content"] for message in body["messages"])
     found = re.match(r"step (\d+)", user)
     step = int(found.group(1)) if found else 0

@@ -1,4 +1,4 @@
-"""A program at a pseudo-terminal: what it shows, and somebody who types."""
+"""A program at a pseudo-terminal: its screen, and simulated typing."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Terminal:
         while data:
             try:
                 data = os.read(self._master, 65536)
-            except OSError:  # how Linux tells that nobody has the other end open any more
+            except OSError:  # how Linux tells that the other end is closed
                 data = b""
             with self._changed:
                 self._shown += data

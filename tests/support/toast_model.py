@@ -10,7 +10,7 @@ from travel_model import entries, judge, part
 
 
 def play(body: Body) -> Answer:
-    """What the model says to a request, whoever makes it."""
+    """The model's reply to a request of any actor."""
     messages = body["messages"]
     if messages[0]["role"] != "system":
         return judge(messages[0]["content"])
@@ -40,7 +40,7 @@ def _play_agent(prompt: str, *, alone: bool) -> Answer:
 
 
 def _play_user(system: str, prompt: str) -> Answer:
-    """Tells one wish after the other, each as it stands, and is content when all are met."""
+    """Tells one wish after the other, word for word, and is satisfied when all are met."""
     said = "\n".join(text for _, text in _chat(prompt))
     wishes = [line.removeprefix("- ") for line in part(system, "What only you know").split("\n")]
     left = [wish for wish in wishes if wish not in said and not wish.startswith("Nobody else")]

@@ -43,7 +43,7 @@ PATTERNS = Patterns(
 
 
 class Garden(msgspec.Struct, frozen=True):
-    """What grows here, and what is wanted of it."""
+    """The flowers of a garden, and those that the customer wants."""
 
     stock: dict[str, int]
     wanted: tuple[str, ...]

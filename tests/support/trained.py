@@ -23,7 +23,7 @@ FLORIST: Sequence[tuple[str, Mapping[str, JSON]]] = (
     ("wait", {}),
     ("finish", {}),
 )
-"""What a florist does in turn."""
+"""A florist's acts, in order."""
 
 
 def call(name: str, arguments: Mapping[str, JSON] | None = None, id: str = "c") -> ToolCall:

@@ -48,7 +48,7 @@ _ROLES: Mapping[str, Role] = {"user": "human", "agent": "agent"}
 
 
 def play(body: Body, agent: Callable[[], AgentMind] = lambda: travel_agent(USUAL)) -> Answer:
-    """The reply of the model to a request, whoever makes it; ``agent`` makes the mind behind an agent's."""
+    """The model's reply to a request of any actor; ``agent`` makes the mind behind an agent's replies."""
     messages = body["messages"]
     prompt: str = messages[1]["content"] if len(messages) > 1 else messages[0]["content"]
     if "While you were at that, there was news" in prompt:
@@ -67,7 +67,7 @@ def play(body: Body, agent: Callable[[], AgentMind] = lambda: travel_agent(USUAL
 def _play_agent(system: str, prompt: str, tools: Collection[str], mind: AgentMind) -> Answer:
     alone = "You work alone" in system
     view = _view("agent", prompt, None, alone=alone)
-    planned = _now(mind.plan(view))  # which also takes in what was found
+    planned = _now(mind.plan(view))  # which also reads the search results
     if '"Plan:"' in prompt:
         number = {"message": 1, "act": 2, "wait": 3}[planned]
         return Answer(text=f"Thought: That is best.\nPlan: {number}")
@@ -85,7 +85,7 @@ def _play_user(system: str, prompt: str, tools: Collection[str]) -> Answer:
     ]
     persona = _persona(system)
     view, mind = _view("user", prompt, profile, alone=False), travel_user()
-    chosen = _now(mind.choose(view, persona))  # which also takes in what was found
+    chosen = _now(mind.choose(view, persona))  # which also reads the search results
     if "Your choices are:" in prompt:
         titles = {"answer": "Answer", "feedback": "Offer feedback", "act": "Take an action"}
         titles |= {"finish": "Finish", "nothing": "Do nothing"}
@@ -105,7 +105,7 @@ def _play_user(system: str, prompt: str, tools: Collection[str]) -> Answer:
 
 
 def judge(prompt: str) -> Answer:
-    """Progress where the output was put up, by what the person says next."""
+    """Rates progress by the output and the person's next message."""
     rating = 4 if "put up a new version" in prompt else 3
     if re.search(r"not |n't |wrong|instead", part(prompt, "What the person said next")):
         rating -= 2
@@ -271,7 +271,7 @@ def _put(decision: Decision, *, as_text: bool) -> Answer:
 
 
 def _now(coroutine: Coroutine[Any, Any, T]) -> T:
-    """What a coroutine gives that never really waits."""
+    """The result of a coroutine that never really waits."""
     try:
         coroutine.send(None)
     except StopIteration as done:

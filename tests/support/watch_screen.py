@@ -1,4 +1,4 @@
-"""The screen of ``duolog watch`` in a test: an app that runs without a terminal, and what it shows."""
+"""The screen of ``duolog watch`` in a test: an app that runs without a terminal, and its contents."""
 
 from __future__ import annotations
 

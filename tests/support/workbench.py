@@ -1,4 +1,4 @@
-"""The workbench without a browser: visitors in each role, over ASGI or on a port of its own."""
+"""The workbench without a browser: visitors in each role, over ASGI or on a free port."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ async def visiting(
     proxies: tuple[str, ...] = (),
     alerts: tuple[str, ...] = (),
 ) -> AsyncIterator[Visitor]:
-    """A workbench of the log, whose sessions have been read, and somebody who visits it.
+    """A workbench of the log, whose sessions have been read, and a visitor.
 
     Args:
         log: the log.
@@ -92,10 +92,10 @@ async def visiting(
         who: the visitor, instead of a role.
         read_only: whether the workbench is.
         hosts: the names that it answers to.
-        limits: what a client may take.
-        parts: what it consists of.
+        limits: on each client.
+        parts: of the workbench.
         forks: begins forks.
-        proxy_header: by which a reverse proxy lets somebody in.
+        proxy_header: the header by which a reverse proxy names a user.
         proxies: that say where requests come from.
         alerts: its rules.
     """

@@ -1,4 +1,4 @@
-"""The table of typed actions: what actors are shown, what is refused, what lasts how long."""
+"""The table of typed actions: descriptions for actors, refusals, and durations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks made of a utility, instances, and agents and users: what they record, and what they refuse."""
+"""Tasks made of a utility, instances, and agents and users: their records, and their refusals."""
 
 from __future__ import annotations
 

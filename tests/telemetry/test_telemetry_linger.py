@@ -1,4 +1,4 @@
-"""Gathering: one commit for events that come shortly after each other, unless somebody waits."""
+"""Gathering: one commit for events that come shortly after each other, unless a caller waits."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ async def quarrel(s: Recording[Awaited], rounds: int = 3) -> None:
 
 
 async def until_closed(updates: AsyncIterator[Update], session: str) -> list[Update]:
-    """Updates up to the end of a session and of what is measured of it."""
+    """Updates up to the end of a session and of its measurements."""
     found: list[Update] = []
     with anyio.fail_after(120):
         async for update in updates:

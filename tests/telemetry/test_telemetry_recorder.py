@@ -63,7 +63,7 @@ async def records(log: EventLog, session: str = "s") -> list[Record]:
 
 
 async def told(log: EventLog, session: str = "s") -> list[tuple[str, object]]:
-    """Who did what, after the opening."""
+    """Actors and events after the opening."""
     found: list[tuple[str, object]] = [(r.actor, r.event) for r in await records(log, session)]
     return found[1:]
 
@@ -277,7 +277,7 @@ async def test_participants_that_cannot_be(
 async def test_a_name_that_nobody_knows_is_refused(log: EventLog, name: str, hint: str) -> None:
     async with Recorder(log) as recorder:
         await recorder.session("s", task="t")
-        for session in ("s", "new"):  # opened again, too, where what it is about is left alone
+        for session in ("s", "new"):  # also when reopened, which leaves its opening as it is
             with pytest.raises(InvalidInput, match=f"has no label or option '{name}'{hint}"):
                 await recorder.session(session, task="t", **{name: "x"})  # type: ignore[arg-type]
     assert [summary.session async for summary in log.sessions()] == ["s"]

@@ -1,4 +1,4 @@
-"""The contract of tasks: a task that keeps it passes, and each broken one is named by what it breaks."""
+"""The contract of tasks: a task that keeps it passes; for each broken one, the error names the cause."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Moody(Florist):
 
 
 class Shy(Florist):
-    """Cannot stand to be looked at."""
+    """Fails if it is looked at."""
 
     def work(self, known: Known, view: View) -> Decision | None:
         raise RuntimeError("please do not look")

@@ -1,5 +1,5 @@
-"""The pytest plug-in, in runs of pytest of their own: in this process, but for those that show what a
-process loads, that all works in one, and that two may share a file."""
+"""The pytest plug-in, in separate runs of pytest. They run in this process, except those about loaded
+modules, about a fresh process, and about two processes that share a file."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def run(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
 
 
 def start(pytester: pytest.Pytester) -> pytest.RunResult:
-    """Runs pytest in a process of its own, with the plug-in as it is installed."""
+    """Runs pytest in a separate process, with the plug-in as it is installed."""
     return pytester.runpytest_subprocess("-W", "error", *SETTINGS)
 
 
@@ -133,7 +133,7 @@ def test_what_does_not_hold_is_shown_with_the_transcript_once(pytester: pytest.P
     )
     text = result.stdout.str()
     assert text.count("A haiku, please.") == 1
-    assert "collaboration.py" not in text  # where it was raised is of no interest
+    assert "collaboration.py" not in text  # its place does not matter
 
 
 def test_any_other_failure_gets_the_transcript_as_a_section(pytester: pytest.Pytester) -> None:

@@ -51,7 +51,7 @@ def differences(expected: object, found: object, where: str = "") -> Iterator[st
 
 
 def compared(groups: Sequence[object], rows: Sequence[dict[str, object]]) -> list[str]:
-    """What is different between a report's groups and the rows of the reference."""
+    """The differences between a report's groups and the rows of the reference."""
     known = {json.dumps([g["baseline"], g["group"]], sort_keys=True): g for g in groups}  # type: ignore[index]
     found = []
     for row in rows:
@@ -77,7 +77,7 @@ def rows_of(
 
 
 def held(records: Iterable[Record], convention: Convention, utility: str | None) -> list[str]:
-    """What is different for some records, read by the fold and by the reference."""
+    """The differences for some records, read by the fold and by the reference."""
     records = list(records)
     rows = rows_of((json.loads(to_jsonl(record)) for record in records), convention, utility)
     options = Options(rounds="handoff" if convention == "formal" else "human-turn", utility=utility)
@@ -115,7 +115,7 @@ def test_the_report_of_random_logs_is_that_of_the_reference(
 def of_file(
     log: Path, capsys: pytest.CaptureFixture[str], convention: Convention = "formal"
 ) -> list[str]:
-    """What is different for a log: as ``duolog report`` prints it, and by the reference."""
+    """The differences for a log between the output of ``duolog report`` and the reference."""
     assert main(["export", str(log), "--output", f"{log}.jsonl", "--force"]) == 0
     capsys.readouterr()
     assert main(["report", str(log), "--json", "--bootstrap", "0", "--convention", convention]) == 0

@@ -1,4 +1,4 @@
-"""Runs in which the simulator has found what did not hold, cut down to what they need."""
+"""Runs in which the simulator has found a broken promise, reduced to the necessary operations."""
 
 from __future__ import annotations
 

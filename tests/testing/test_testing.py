@@ -1,4 +1,4 @@
-"""What the tests are made of is tested too: a check that cannot fail checks nothing."""
+"""The tools of the tests are tested too: a check that cannot fail checks nothing."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ Observe = Callable[["WordsOfSession", Record], Sequence[Measurement]]
 
 
 class Words:
-    """A scorer that keeps its promises, or not: what it observes with is given."""
+    """A scorer that keeps its promises, or not, by the given ``observe``."""
 
     def __init__(self, observe: Observe, ref: ScorerRef = REF, shared: bool = False) -> None:
         self.ref = ref

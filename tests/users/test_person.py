@@ -1,4 +1,4 @@
-"""A person in the human's seat: what they type is what happens in the session."""
+"""A person in the human's seat: the session does what they type."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def session(person: Person, id: str = "chat") -> Session:
 async def sit(
     *lines: str | None, editor: Callable[[str], str] | None = None
 ) -> tuple[TestSeat, list[Record]]:
-    """What comes of these lines."""
+    """The seat and the records after these lines."""
     seat = TestSeat(*lines, editor=editor)
     async with open_log("memory://") as log:
         with anyio.fail_after(120):
@@ -290,7 +290,7 @@ async def test_who_leaves_can_come_back(leaving: str | None) -> None:
 
 
 async def test_a_person_who_thinks_is_not_nudged() -> None:
-    """However long everybody else waits."""
+    """However long the others wait."""
     thinking = anyio.Event()
 
     class Thinking(TestSeat):
@@ -312,7 +312,7 @@ async def test_a_person_who_thinks_is_not_nudged() -> None:
 
 
 class Repeater:
-    """Says what its model answers to what it hears."""
+    """Asks its model about each message that it hears, and says the answer."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller

@@ -1,4 +1,4 @@
-"""A person elsewhere: what they do is done at their desk, once, and they are told what became of it."""
+"""A remote person: each of their acts is done once, and they are told its outcome."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The simulated user: it rates before it hands over, and leaves only where it is satisfied."""
+"""The simulated user: it rates before it hands over, and leaves only if it is satisfied."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who plays the human of a cell: rules, a model, or rules in a model's place."""
+"""The player of a cell's human: rules, a model, or rules in a model's place."""
 
 from __future__ import annotations
 

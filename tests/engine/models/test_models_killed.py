@@ -68,7 +68,7 @@ async def recorded(log: EventLog) -> Counter[str]:
 
 
 async def done(log: EventLog) -> dict[str, list[tuple[float, str, str, bytes | None]]]:
-    """Events and their times; without the random ids of tool calls in model calls."""
+    """Traces with times, without model calls, because their tool calls have random ids."""
     return {
         id: [
             (record.time, record.kind, record.actor, record.body)

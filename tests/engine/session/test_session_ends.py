@@ -609,7 +609,7 @@ async def test_cancelled_from_outside_it_can_be_resumed(written: bool) -> None:
 async def test_an_actor_cancelled_while_it_appends_leaves_the_session_in_order(
     written: bool,
 ) -> None:
-    """Its own wall-clock time-out strikes in the middle of an append; the others continue."""
+    """As if its own wall-clock time-out strikes in the middle of an append; the others continue."""
     said: list[bool] = []
 
     async def hasty(desk: Desk) -> None:

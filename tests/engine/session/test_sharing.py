@@ -54,7 +54,7 @@ def chat(name: str, helper: Callable[[Desk], object] | None = None) -> Session:
 
 
 def held_up(reached: anyio.Event, go_on: anyio.Event) -> Callable[[], Session]:
-    """The same session, whose agent is held up once, before its first message."""
+    """The same session, whose agent is held up once, at its start."""
     helper = Script().hear().say("b").times(3)
 
     async def agent_of(desk: Desk) -> None:

@@ -1,4 +1,4 @@
-"""``duolog acp`` between programs: what passes, what is recorded, how it ends, and how it is killed."""
+"""``duolog acp`` between programs: relayed and recorded messages, how it ends, and how it is killed."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class Editor:
         self.updates: list[object] = []
 
     def on_connect(self, conn: Agent) -> None:
-        """It needs no connection of its own."""
+        """Does nothing: this client does not need the connection."""
 
     async def request_permission(
         self, session_id: str, tool_call: object, options: object, **_: object
@@ -201,7 +201,7 @@ async def test_between_a_real_editor_and_a_real_agent(tmp_path: Path) -> None:
     assert isinstance(files[0], dict)
     assert "print('hello, world')\n" in files[0].values()
     kept = [one.edits_kept for one in events if isinstance(one, FeedbackGiven)]
-    assert kept in ([], [0.5, 0.5])  # it is not measured where the recorder was late
+    assert kept in ([], [0.5, 0.5])  # it is not measured if the recorder was late
     assert len([one for one in events if isinstance(one, UtilityScored)]) == len(kept)
 
 
@@ -226,9 +226,9 @@ def test_every_byte_passes_unchanged_both_ways(tmp_path: Path) -> None:
     [
         ("cat >&2; exit 7", 7, b""),
         ("kill -SEGV $$", -signal.SIGSEGV, b""),
-        ("echo a; exec 1>&-; cat >&2; exit 3", 3, b"a\n"),  # it stops to write, and goes on to read
+        ("echo a; exec 1>&-; cat >&2; exit 3", 3, b"a\n"),  # it closes its output and reads on
         ("exec 0<&-; echo a; exit 4", 4, b"a\n"),  # and the other way round
-        ("sleep 1000 2>&- & echo $!", 0, None),  # what it leaves behind holds its output open
+        ("sleep 1000 2>&- & echo $!", 0, None),  # a leftover process holds its output open
     ],
 )
 def test_the_agent_ends_as_it_does_without_the_proxy(

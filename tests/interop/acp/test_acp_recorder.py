@@ -1,4 +1,4 @@
-"""What the recorder makes of the messages between an editor and a coding agent."""
+"""The recorder's events for the messages between an editor and a coding agent."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def log() -> Iterator[SyncLog]:
 
 
 class Talk:
-    """What an editor and an agent write, as the proxy copies it."""
+    """The messages of an editor and an agent, as the proxy copies them."""
 
     def __init__(self, session: str = SESSION) -> None:
         self.session = session
@@ -492,7 +492,7 @@ def test_hostile_messages_do_not_end_the_recording(data: st.DataObject) -> None:
     talk, after = Talk(), Talk("after")
     for side, line in lines:
         talk.write(side, line)
-    talk.write(EDITOR, b"\n")  # which ends whatever has no end
+    talk.write(EDITOR, b"\n")  # which ends all unfinished lines
     talk.write(AGENT, b"\n")
     after.copies = talk.copies
     after.prompt("Are you there?")

@@ -1,4 +1,4 @@
-"""A log as a stream of AG-UI: what the protocol's models take, in runs, as it was or as it comes."""
+"""A log as a stream of AG-UI: valid by the protocol's models, in runs, recorded or live."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from properties import examples
 
 
 async def tell(log: Log, session: str = "t1", after: int = 0) -> list[Json]:
-    """What the log tells now."""
+    """The events that the log streams now."""
     await (await log.session(session)).flush()
     return [event async for event in stream_agui(log, session, after=after, live=False)]
 
@@ -38,7 +38,7 @@ async def record(log: Log, events: list[Json], request: Json | None = None) -> N
 
 
 async def done(log: Log) -> list[tuple[object, ...]]:
-    """Who said and did what, under which ids."""
+    """Messages and acts, with their actors and ids."""
     await (await log.session("t1")).flush()
     kinds = ("MessageSent", "ActionTaken", "ActionResolved", "NoteTaken", "ModelCalled")
     return [
@@ -73,7 +73,7 @@ async def test_what_came_out_goes_in_as_the_same() -> None:
 
 
 CHAT_CLEAR = [event for event in CHAT if not str(event["type"]).endswith("CHUNK")]
-"""The same with what came in chunks spelled out."""
+"""The same, with chunks as full events."""
 _AT = next(n for n, e in enumerate(CHAT_CLEAR) if e["type"] == "ACTIVITY_SNAPSHOT")
 CHAT_CLEAR[_AT:_AT] = [
     {"type": "TEXT_MESSAGE_START", "messageId": "m3", "role": "assistant"},

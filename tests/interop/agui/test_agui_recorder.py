@@ -38,13 +38,13 @@ async def recorder(log: Log, output: str = "") -> AguiRecorder:
 
 
 async def trace(log: Log, session: str = "t1") -> list[Record]:
-    """What the log holds, once all that was handed over is there."""
+    """The log's records, once all events handed over are written."""
     await (await log.session(session)).flush()
     return [record async for record in log.read(session, after_version=1)]
 
 
 async def told(log: Log) -> list[tuple[str, object]]:
-    """Actors and events; of what was kept as it came, the type."""
+    """Actors and events; for events kept unchanged, the type."""
     found: list[tuple[str, object]] = []
     for record in await trace(log):
         held = unwrap_event(record.event)

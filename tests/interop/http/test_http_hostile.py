@@ -1,4 +1,4 @@
-"""What no client should send: each gets the status that says so, and the server goes on as before."""
+"""Bad requests: each gets the right status, and the server continues as before."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ FAULTS: list[tuple[str, bytes, int | None, str]] = [
         batch(message(kind="SnapshotTaken", body={"content": "DEEP"})).replace(
             b'"DEEP"', b"[" * 2000 + b"]" * 2000
         ),
-        # Before 3.12 Python gives up earlier, and nobody knows in which event that is.
+        # Before 3.12 Python gives up earlier, and the failing event is unknown.
         *((None, "") if sys.version_info < (3, 12) else (0, "body")),
     ),
     (
@@ -439,7 +439,7 @@ async def test_clients_that_are_gone_before_they_are_refused_leave_nothing_behin
         await anyio.connect_tcp("127.0.0.1", client.port),
     ):
         for _ in range(100):
-            # The server learns of it when it answers: what it writes is refused.
+            # The server notices when it answers, because its writes are refused.
             socket.create_connection(("127.0.0.1", client.port)).close()
         await until(lambda: server.refused == 100)
         assert (await client.get("/healthz")).status == 503  # there is room to say why

@@ -1,4 +1,4 @@
-"""The response that streams events: what it sends, to whom it waits, and when it ends."""
+"""The response that streams events: its contents, its waiting for slow clients, and its end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The receiver of OTLP/HTTP: what a real exporter sends, and what nobody should."""
+"""The receiver of OTLP/HTTP: requests of a real exporter, and bad ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls written as text: whatever stands in them, they are read and never evaluated."""
+"""Calls written as text: whatever they contain, they are parsed and never evaluated."""
 
 from __future__ import annotations
 

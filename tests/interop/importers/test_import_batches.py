@@ -1,4 +1,4 @@
-"""What an importer reads, in batches: bounded, split by session and stream, and without secrets."""
+"""An importer's batches: bounded, split by session and stream, and without secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rollouts of Codex: what was typed, what failed, tokens of a running total, files of a patch."""
+"""Rollouts of Codex: typed input, failures, tokens of a running total, files of a patch."""
 
 from __future__ import annotations
 

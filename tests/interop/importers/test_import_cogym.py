@@ -656,7 +656,7 @@ def test_real_results_come_in_whole(test_data: Callable[[str], Path], tmp_path: 
         texts = [event.text for _, event in events_of(one) if isinstance(event, MessageSent)]
         chat = json.loads(log.read_text(encoding="utf-8").splitlines()[-1])["current_chat_history"]
         said_there = [m["message"] for m in chat if m["role"] != "environment"]
-        # The chat keeps the quotes of the call; what was said is what is between them.
+        # The chat keeps the quotes of the call; the message is the text between them.
         assert [text for text in map(unquoted, said_there) if text not in texts] == said_there[:1]
         last = [event for _, event in events_of(one) if isinstance(event, SnapshotTaken)]
         if last:

@@ -1,4 +1,4 @@
-"""What the published evaluation of Collaborative Gym wrote beside the sessions, and its analysis."""
+"""The files that Collaborative Gym's published evaluation wrote next to the sessions, and its analysis."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def write_results(
     performance: object = None,
     progress: object = None,
 ) -> Path:
-    """Writes a directory of results: logs with final performances, and what was evaluated."""
+    """Writes a directory of results: logs with final performances, and the evaluation."""
     for number, (name, (lines, final)) in enumerate(sessions.items()):
         start = log_line("environment", START, time=f"2026-03-01 12:{number:02}:00")
         write_lines(directory / name / "event_log.jsonl", [start, *lines])
@@ -304,7 +304,7 @@ def test_the_analysis_by_hand(tmp_path: Path, capsys: Capture) -> None:
 def test_without_turns_there_is_one_pseudo_round(
     rating: float, tmp_path: Path, capsys: Capture
 ) -> None:
-    """Worth the final performance, even 0, whoever edited what."""
+    """The utility is the final performance, even 0, regardless of the editor."""
     spoken = ([EDIT, TURN, LOOK], None)
     source = write_results(
         tmp_path / "runs",

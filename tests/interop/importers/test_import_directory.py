@@ -1,4 +1,4 @@
-"""Whole directories: mixed, of one format, and with files that nobody knows."""
+"""Whole directories: mixed, of one format, and with unknown files."""
 
 from __future__ import annotations
 

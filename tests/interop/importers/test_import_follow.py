@@ -1,4 +1,4 @@
-"""Files that grow are followed: what is added is recorded, once, and in order."""
+"""Growing files are followed: additions are recorded once, and in order."""
 
 from __future__ import annotations
 

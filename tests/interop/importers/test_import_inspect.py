@@ -73,7 +73,7 @@ def archive(path: Path, *samples: Json) -> Path:
 
 
 def with_zstandard(path: Path) -> Path:
-    """The archive with its members compressed as Inspect compresses them where it is told to."""
+    """The archive with its members compressed as Inspect does on request."""
     zstandard = pytest.importorskip("zstandard")
     packed = path.with_name(f"packed-{path.name}")
     with zipfile.ZipFile(path) as source, zipfile.ZipFile(packed, "w") as file:

@@ -1,4 +1,4 @@
-"""Labels that a person gives to what is imported."""
+"""Labels that a person gives to imported sessions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bringing a foreign log into one of ours: once, in order, however often; and finding who reads it."""
+"""Importing a foreign log: once, in order, however often; and finding the importer that reads it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Real samples of foreign formats: each has to hold what was counted in it without Duolog.
 
-The samples are no part of the project; where they are absent these tests are skipped.
+The samples do not belong to the project; if they are absent, these tests are skipped.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def test_what_is_read_while_a_file_grows_stays_as_it_was_read(
 
 
 def acts_in(importer: Importer, path: Path) -> list[tuple[object, ...]]:
-    """What was said and done, without the opening, which may say more later."""
+    """Messages and acts, without the opening, which may change later."""
     events, _ = read(importer, path, Reading(growing=True))
     return [
         (one.session, one.draft.actor, one.draft.time, one.draft.event)

@@ -1,4 +1,4 @@
-"""What a file of JSON begins like, however it is cut off; and its pieces."""
+"""The beginning of a JSON file, however it is cut off; and its pieces."""
 
 from __future__ import annotations
 

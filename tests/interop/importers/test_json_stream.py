@@ -172,7 +172,7 @@ def held_at_most(importer: Importer, source: Path, document: object) -> tuple[in
     """Bytes of a source, and the most that was held while it was read."""
     source.write_text(json.dumps(document), encoding="utf-8")
     in_tests = gc.get_threshold()
-    gc.set_threshold(700, 10, 10)  # as garbage is collected where nothing else is said
+    gc.set_threshold(700, 10, 10)  # Python's default
     tracemalloc.start()
     try:
         assert sum(1 for _ in importer.read(source, Reading())) >= 100

@@ -1,7 +1,7 @@
-"""Import, export, import: what a format can hold is there again.
+"""Import, export, import: everything that a format can hold comes back.
 
-What it cannot hold is listed here, as docs/importing.md does. The samples are no part of the project;
-where they are absent that test is skipped.
+The losses are listed here, as docs/importing.md does. The samples do not belong to the project; if
+they are absent, that test is skipped.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ HELD: Mapping[Form, set[str]] = {
     "chat": SAID | USED,
     "responses": SAID | USED | {"tool_results"},
 }
-"""By format, what is the same again. Chat Completions wants a result for every call, and neither it
-nor Responses says that one failed."""
+"""The facts that come back, by format. Chat Completions requires a result for every call, and neither
+it nor Responses marks a failed one."""
 
 MISSING = {
     ("responses", "agent_session.jsonl"): {"agent_messages", "tool_calls", "tool_results"},
     ("otlp", "v1_events.jsonl"): {"tool_results", "failed_results"},
     ("responses", "v1_events.jsonl"): {"tool_results"},
 }
-"""Responses names nobody, so that a subagent's words are the agent's; and the result of a call that is
-not there has nothing to hang on."""
+"""Responses lacks names, so a subagent's words become the agent's; and the result of a missing call
+refers to nothing."""
 
 
 def written(form: Form, session: str, trace: Sequence[Record]) -> bytes:

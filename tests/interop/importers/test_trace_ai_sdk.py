@@ -1,4 +1,4 @@
-"""Spans of the AI SDK: the same conversation out of each version, and what is told apart in it."""
+"""Spans of the AI SDK: the same conversation from each version, and its distinct parts."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def test_a_model_that_a_tool_calls_is_an_agent_of_its_own(tmp_path: Path) -> Non
         span(3, inner, nested | {"ai.prompt.messages": asked, "ai.response.text": "8"}, spanId="n2")
         | {"parentSpanId": "n1"},
     ]
-    for around in ("s1", "s2"):  # the SDK's versions differ in what a tool lies in
+    for around in ("s1", "s2"):  # the SDK's versions put a tool into different spans
         spans[2] = {**spans[2], "parentSpanId": around}
         events, _ = read(OtlpImporter(), written(tmp_path / "t.json", spans), Reading())
         said = [

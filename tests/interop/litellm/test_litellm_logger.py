@@ -1,4 +1,4 @@
-"""Calls through LiteLLM land in sessions: real calls against a real server, and what goes wrong."""
+"""Calls through LiteLLM land in sessions: real calls against a real server, and failures."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ async def test_a_failure_is_recorded_and_still_raised(
     async with duolog.open("memory://") as log:
         logger = duolog.litellm_logger(log)
         litellm.callbacks.append(logger)
-        await ask()  # what it cost must not pass for what the next one did
+        await ask()  # its cost must not be taken for that of the next one
         openai_server.fault = lambda number, body: fault
         with pytest.raises((litellm.AuthenticationError, litellm.BadRequestError)):
             await ask()

@@ -57,7 +57,7 @@ async def scrape() -> str:
             async with duolog.otel_export(log, meter_provider=meters, deadline=60):
                 s = await log.session("s", task="support", agent="v7", judge="human")
                 for number in range(3):
-                    at = time.time() + 10 * (number + 1)  # a session is opened now, and goes on
+                    at = time.time() + 10 * (number + 1)  # a session is opened now, and continues
                     await s.human.says("Where is it?", at=at)
                     await s.agent.called_model(
                         "openai/gpt-4o",

@@ -269,7 +269,7 @@ async def test_a_fork_is_a_trace_of_its_own_with_a_link_to_its_origin() -> None:
     [link] = session.links
     assert (link.context.trace_id, link.context.span_id) == ids(origin)
     assert ids(session)[0] != ids(origin)[0]
-    # What it took over is its origin's, and exported there.
+    # The records that it took over belong to its origin, and are exported there.
     assert [span.name for span in memory.spans("f")] == [
         "human_turn",
         "invoke_agent v7",

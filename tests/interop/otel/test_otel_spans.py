@@ -148,7 +148,7 @@ def never(what: str, session: str, error: BaseException) -> None:
 def test_an_export_that_begins_again_exports_the_rest(
     records: list[Record], data: st.DataObject
 ) -> None:
-    """Of the spans that are open it tells the beginning once more, and nothing else twice."""
+    """It repeats the beginning of open spans, and nothing else."""
     if not records:
         return
     cut = data.draw(st.integers(0, len(records) - 1))

@@ -1,4 +1,4 @@
-"""Who is let into the workbench, from where, and by what."""
+"""Access to the workbench: which users, from where, and with which proof."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_a_token_says_who_somebody_is_and_cannot_be_made_up() -> None:
         token = access.token(who)
         assert access.by_token(token) == who
         assert access.by_cookie(access.cookie(who)) == who
-        assert access.by_cookie(token) is None  # a link is no cookie
+        assert access.by_cookie(token) is None  # a link is not a cookie
     assert Access("another secret of theirs").by_cookie(access.cookie(Identity("viewer"))) is None
     data, _, mac = access.token(Identity("viewer")).partition(".")
     forged = access.token(Identity("participant", "ann", "s")).partition(".")[0]
@@ -102,7 +102,7 @@ async def test_tokens_cannot_be_guessed_at_leisure() -> None:
     async with open_log("memory://") as log, visiting(log, None, limits=limits) as stranger:
         tries = [await stranger.post("/enter", {"token": f"guess {n}"}) for n in range(5)]
         assert [one.status_code for one in tries] == [401, 401, 401, 429, 429]
-        # Guesses keep nobody out who has the token: it is long enough not to be guessed.
+        # Guesses do not lock out a user with the token: it is long enough not to be guessed.
         entered = await stranger.post("/enter", {"token": SECRET})
         assert entered.status_code == 200
 
@@ -153,7 +153,7 @@ async def test_a_reverse_proxy_may_say_who_has_signed_in() -> None:
             assert "operator" in page.text
             empty = await visitor.client.get("/sessions", headers={"X-Signed-In": " "})
             assert empty.status_code == 303
-        async with visiting(log, None) as visitor:  # nobody has said that there is a proxy
+        async with visiting(log, None) as visitor:  # without a configured proxy
             assert (await visitor.client.get("/sessions", headers=signed)).status_code == 303
 
 
@@ -197,7 +197,7 @@ async def test_a_trusted_proxy_names_the_client() -> None:
     async with open_log("memory://") as log:
         async with visiting(log, None, limits=limits, proxies=("127.0.0.0/8",)) as stranger:
             for client in ("192.0.2.1", "192.0.2.2", "2001:db8::1"):
-                # What a client writes itself comes before what the proxy adds.
+                # A client's own value comes before the one that the proxy adds.
                 named = {"X-Forwarded-For": f"198.51.100.{client[-1]}, {client}"}
                 found = [
                     (await stranger.client.get("/sessions", headers=named)).status_code

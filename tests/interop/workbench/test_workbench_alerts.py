@@ -66,7 +66,7 @@ def test_a_rule_fires_with_the_record_with_which_a_session_begins_to_meet_it() -
     assert fired_in(script, "rounds=3..", "other") == [
         ("rounds=3..", numbers(script, "MessageSent")[2])
     ]
-    # Utility is 0 until something is scored, and what is lost and met again fires again.
+    # Utility is 0 until something is scored, and a rule that is met again fires again.
     assert fired_in(script, "utility=0.5..") == [
         ("utility=0.5..", numbers(script, "UtilityScored")[0])
     ]
@@ -209,7 +209,7 @@ async def test_alerts_are_for_those_to_whom_all_sessions_are_open(role: str, sta
     async with open_log("memory://") as log, visiting(log, role) as visitor:
         page = await visitor.get("/alerts")
         assert page.status_code == status
-        assert 'href="/alerts"' not in page.text  # where there are no rules, nothing leads there
+        assert 'href="/alerts"' not in page.text  # without rules, no link leads there
         if status == 403:
             assert (await visitor.get("/v1/alerts/stream")).status_code == 403
 
@@ -260,7 +260,7 @@ def sender(log: EventLog, receiver: Receiver, *, lease: float = 90.0) -> AlertSe
 
 
 async def outcomes(log: EventLog, session: str, count: int) -> list[tuple[str, int]]:
-    """What is recorded about alerts of a session, once there is this much."""
+    """The recorded outcomes of a session's alerts, once there are this many."""
     with anyio.fail_after(120):
         while True:
             events = [record.event async for record in log.read(session, stream=ALERTS)]
@@ -273,7 +273,7 @@ async def test_a_webhook_that_refuses_is_called_again_and_what_it_took_is_not_se
     receiver: Receiver,
 ) -> None:
     async with open_log("memory://") as log:
-        await put_records(log, story("before", [1, 1]).records)  # nobody had asked for alerts yet
+        await put_records(log, story("before", [1, 1]).records)  # alerts were not set up yet
         receiver.refusals = 2
         async with anyio.create_task_group() as tasks:
             for _ in range(2):  # two servers

@@ -1,4 +1,4 @@
-"""The workbench in a real browser: entering, the list of sessions, and what it looks like to all."""
+"""The workbench in a real browser: entering, the list of sessions, a session, and a report."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def test_the_list_in_a_browser() -> None:
             page = watched.page
             base = f"http://127.0.0.1:{port}"
 
-            # A deep link with the token leads to what it names, and the token leaves the address.
+            # A deep link with the token opens the named page, and the token leaves the address.
             await page.goto(f"{base}/sessions?agent=a1&sort=-utility#token={SECRET}")
             await page.wait_for_selector("tr[data-session='s-59'][data-measured] svg.spark")
             assert page.url == f"{base}/sessions?agent=a1&sort=-utility"

@@ -68,7 +68,7 @@ async def test_a_session_over_a_bad_connection_shows_each_record_once() -> None:
             network.break_after = [900, 100]
             await put(log, records[60:80])
             await expect(page.locator("#records")).to_have_text("80 records", timeout=120_000)
-            network.stall()  # it hangs, of which nobody is told
+            network.stall()  # it hangs silently
             await put(log, records[80:100])
             await stands(page, "lost")
             assert "offline" in await page.inner_text("#connection")
@@ -139,7 +139,7 @@ class Deaf:
 
 @pytest.mark.parametrize("path", ["/v1/session/stream", "/v1/sessions/stream", "/v1/live/stream"])
 async def test_nothing_is_queued_for_a_viewer_who_reads_nothing(path: str) -> None:
-    """What a viewer has not been sent is not kept for them: it follows from positions, once they read."""
+    """The server does not buffer for slow viewers; they catch up from their last position."""
     records = talk(600).records
     async with open_log("memory://") as log:
         await put_records(log, records[:10])

@@ -1,4 +1,4 @@
-"""What goes on now: open sessions by urgency."""
+"""The live page: open sessions by urgency."""
 
 from __future__ import annotations
 

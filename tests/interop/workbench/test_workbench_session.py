@@ -1,4 +1,4 @@
-"""A session in the workbench: its records, any moment of it, its drafts, and who may see what."""
+"""A session in the workbench: its records, any moment of it, its drafts, and the view of each role."""
 
 from __future__ import annotations
 

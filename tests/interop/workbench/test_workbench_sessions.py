@@ -1,4 +1,4 @@
-"""The list of sessions: what it holds, page by page, as the log grows, and for whom."""
+"""The list of sessions: its rows, page by page, as the log grows, and for each role."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows of a log: kept, folded where they are new, and by several processes as by one, to the bit."""
+"""The rows of a log: kept, folded if new, and bit for bit the same with several processes."""
 
 from __future__ import annotations
 
@@ -276,7 +276,7 @@ def test_a_process_that_folds_ends_with_its_caller(tmp_path: Path, end: signal.S
         assert int(busy.readline()) == caller.pid
         caller.send_signal(end)
         while busy.read():
-            pass  # until it is gone: nobody can write any more
+            pass  # until the process is gone and cannot write any more
 
 
 @pytest.mark.slow

@@ -45,7 +45,7 @@ def test_a_pair_of_judges() -> None:
     assert (found.rounds, found.sessions) == (4, 2)
     pair = next(p for p in found.pairs if (p.first, p.second) == ("model", "rules"))
     assert (pair.rounds, pair.equal) == (4, 0.5)
-    assert pair.confusion[4][2] == 1  # the model gave 5 where the rules gave 3
+    assert pair.confusion[4][2] == 1  # the model gave 5, the rules gave 3
     assert sum(map(sum, pair.confusion)) == 4
     assert pair.kappa.value == weighted_kappa([(2, 2), (3, 4), (1, 1), (5, 3)])
 

@@ -54,7 +54,7 @@ def test_each_choice_moves_the_stop() -> None:
     assert usual.usual
     assert usual.drop.value is not None
     assert abs(usual.drop.value - (0.1 - 0.9)) < 1e-12
-    assert row(found, "asks", 2, "productive").drop.value == 0  # 2 is not below 2: nobody stops
+    assert row(found, "asks", 2, "productive").drop.value == 0  # 2 is not below 2: no session stops
     late = row(found, "asks", 2, "unproductive")  # the missing rating of round 2 stops it
     assert late.drop.value == 0.4 - 0.9
     assert row(found, "drafts", 3, "productive").stopped == 0

@@ -1,4 +1,4 @@
-"""Simulated people beside real ones: distances, what chance makes of them, and why there is none."""
+"""Simulated people compared with real ones: distances, their chance level, and missing ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists of sessions: page by page, as the log grows, and what the log keeps for them."""
+"""Lists of sessions: page by page, as the log grows, and the rows that the log keeps for them."""
 
 from __future__ import annotations
 

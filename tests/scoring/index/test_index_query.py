@@ -1,4 +1,4 @@
-"""Queries over sessions: what they mean, and what is said of those that make no sense."""
+"""Queries over sessions: their meaning, and the messages for invalid ones."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ def test_nothing_left_is_no_zero() -> None:
 
 
 def test_intervals_are_paired() -> None:
-    """Where the two numbers differ by the same in every session, the difference has no width."""
+    """If the two numbers differ by the same in every session, the interval has zero width."""
     sessions = [session(f"s{n}", (n / 10, 2), (n / 5, 4)) for n in range(1, 9)]
     again = {(item.session, 1): ends(item.points[-1].utility) for item in sessions}
     shifted = {(item.session, 1): ends(0.1 + (item.points[-1].utility or 0)) for item in sessions}

@@ -1,4 +1,4 @@
-"""Forks beside what really happened: worked by hand, and who is compared with whom."""
+"""Forks compared with their originals: worked by hand, and which sessions are compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bootstrap: what its intervals are, and what they do not depend on."""
+"""The bootstrap: its intervals, and the inputs that do not affect them."""
 
 from __future__ import annotations
 

@@ -159,8 +159,8 @@ def test_explanations_add_up_to_the_means(
             assert (item.first_round is not None) >= item.first_found
             assert item.best_round is not None
             assert item.final is not None
-            # What was measured nowhere so far counts as nothing: under ``paper``, since ``formal``
-            # gives such a session no numbers.
+            # An unmeasured round counts as 0, under ``paper`` only: ``formal`` leaves such a session
+            # without numbers.
             rounds = [0.0 if note.utility is None else note.utility for note in item.rounds]
             rounds = rounds or [item.final]
             if convention == "formal":

@@ -107,7 +107,7 @@ def test_the_hazard_grows_with_the_run() -> None:
             session("finished", 2, None, 4),
         ]
     ).hazard
-    # Runs of 0: five rounds, nobody leaves; of 1: four, one leaves; of 2: two, one leaves.
+    # Runs of 0: five rounds, none leaves; of 1: four, one leaves; of 2: two, one leaves.
     assert [(row.stalled, row.rounds, row.left) for row in rows] == [
         (0, 4, 0),
         (1, 4, 1),

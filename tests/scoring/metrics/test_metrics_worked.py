@@ -125,7 +125,7 @@ def test_first_update_and_first_evaluation_differ_at_a_stale_point() -> None:
     stale = session("s", (None, True, None), (0.3, True, None), (None, False, None))
     other = session("o", (0.3, True, None))
     group = only(report(stale))
-    assert group.first.value is None  # its score is missing: nobody knows what it was worth
+    assert group.first.value is None  # its score is missing, so its utility is unknown
     assert group.gain_abs.value is None
     assert group.first.reason == "the first update of every session has no score"
     assert group.overall.value == 0.3
@@ -251,7 +251,7 @@ def test_effort_is_a_ratio_of_means() -> None:
     assert effort.ratio.value == 3  # the one session that has both
     effort = only(report(*sessions, paper=True)).effort
     assert effort.agent_tokens.value == 200
-    assert effort.human_tokens.value == 50  # missing is 0; c has no agent tokens
+    assert effort.human_tokens.value == 50  # missing is 0; c lacks agent tokens
     assert effort.ratio.value == 4
     silent = only(report(spent("d", 100, 0))).effort
     assert silent.ratio.value is None

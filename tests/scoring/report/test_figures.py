@@ -372,7 +372,7 @@ def test_a_curve_on_another_is_drawn_with_gaps() -> None:
 
     panels = Panels(aggregate(twins, bootstrap=0), None)
     drawn = drawn_from(curves(panels))
-    # matplotlib has no public reader of a line's own pattern of dashes.
+    # matplotlib lacks a public reader of a line's dash pattern.
     gaps = [bool(vars(line)["_unscaled_dash_pattern"][1]) for line in drawn.axes[0].get_lines()]
     assert sorted(gaps) == [False, True]
     dots: list[Any] = [c for c in drawn.axes[0].collections if isinstance(c, PathCollection)]

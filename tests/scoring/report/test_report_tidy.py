@@ -1,4 +1,4 @@
-"""Tidy tables of trajectories: what a row holds, and what an empty cell says."""
+"""Tidy tables of trajectories: the cells of a row, and the meaning of an empty one."""
 
 from __future__ import annotations
 

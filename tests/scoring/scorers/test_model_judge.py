@@ -1,4 +1,4 @@
-"""Judges on a model: what they are shown, what they record, and what they do not guess."""
+"""Judges on a model: their prompts, their records, and replies that they do not guess from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Resolution: which round a person's words are about, and what a session without any is worth."""
+"""Resolution: the round that a person's words are about, and sessions without such words."""
 
 from __future__ import annotations
 

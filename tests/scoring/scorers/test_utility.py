@@ -275,7 +275,7 @@ async def test_a_fold_is_asked_at_the_end_of_each_round_for_all_until_then() -> 
     [
         ("a b c d", "a b c d", 1.0),
         ("a b c d", "a b c x", 0.75),
-        ("a b c d", "a b c d e f", 1.0),  # what the human adds does not count
+        ("a b c d", "a b c d e f", 1.0),  # additions of the human do not count
         ("a b\nc d", "c d\na b", 1.0),  # moved, not lost
         ("a b c d", "", 0.0),
     ],
@@ -309,7 +309,7 @@ async def test_retention_by_hand() -> None:
     script.human("hm")
     script.output("a b c d e f g x", by="human")  # 6
     script.output("a b c d e f x x", by="human")  # 7: kept 6 of 8
-    script.output("a b c d")  # 8: stands to the end
+    script.output("a b c d")  # 8: kept to the end
     script.closed()
     assert found(await run_scorer(RetentionUtility(), script.records)) == [
         ("snapshot/2", None, "there is no draft of an agent's yet"),

@@ -130,7 +130,7 @@ def test_versions_between_two_acts_of_the_human_are_read_once() -> None:
     script.output("one two three")
     script.output("four five six seven")
     script.output("one two")
-    assert effort(script)["tokens_read"] == 2  # provisional: what stands there now
+    assert effort(script)["tokens_read"] == 2  # provisional: the current output
     script.human("ok")
     assert effort(script)["tokens_read"] == 2
     script.output("one two three")
@@ -192,7 +192,7 @@ def test_structured_output_is_read_by_entry() -> None:
     assert before is not None
     after = effort(script)["tokens_read"]
     assert after is not None
-    assert after < before + 5  # the new entry, and where the one before it ends
+    assert after < before + 5  # the new entry, and the end of the one before it
 
 
 def test_the_default_counter_is_used_without_another() -> None:

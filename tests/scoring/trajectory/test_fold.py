@@ -213,7 +213,7 @@ def test_a_missing_score_keeps_the_previous_utility_and_is_stale() -> None:
     assert (first.stale, first.utility) == (False, 0.4)
     assert (second.value, second.stale, second.utility) == (None, True, 0.4)
     assert (third.stale, third.utility) == (False, 0.6)
-    assert (fourth.stale, fourth.utility) == (True, 0.6)  # nobody scored it at all
+    assert (fourth.stale, fourth.utility) == (True, 0.6)  # it was never scored
 
 
 def test_a_later_snapshot_of_the_round_without_a_score_makes_it_stale() -> None:
@@ -254,7 +254,7 @@ def test_a_first_score_that_comes_late_reaches_the_open_round_too() -> None:
     told = [u for u in brought_by(script, late) if isinstance(u, UtilityUpdated)]
     assert [(u.round, u.utility, u.through, u.stale) for u in told] == [
         (1, 0.25, 2, False),
-        (2, 0.25, 2, True),  # what is new there has no score from this scorer
+        (2, 0.25, 2, True),  # the new output is without a score from this scorer
     ]
 
 
@@ -679,7 +679,7 @@ def test_updates_can_be_written_down() -> None:
 
 
 def thanked(*, edited: bool = False) -> RecordWriter:
-    """A person asks, gets a draft, rates it, and thanks; ``edited``: with an edit of their own."""
+    """A person asks, gets a draft, rates it, and thanks; if ``edited``, after editing it."""
     script = RecordWriter()
     script.opened(config={"judge": "human", "utility": "u"})
     script.human("A letter, please.")

@@ -145,7 +145,7 @@ def expected(records: Sequence[Record], rounds: Rounds) -> tuple[str | None, lis
 
 
 def why_missing(mine: Sequence[UtilityScored], *, configured: bool, output: bool) -> str | None:
-    """Why the session has no utility."""
+    """The reason why utility is missing."""
     if mine:
         return NO_SCORE if all(event.value is None for event in mine) else None
     if not configured:
@@ -246,7 +246,7 @@ def test_the_updates_add_up_to_the_trajectory_at_any_moment(rounds: Rounds) -> N
 
 
 class Known:
-    """What somebody knows who follows the updates."""
+    """The state of a follower of the updates."""
 
     def __init__(self) -> None:
         self.utility: dict[int, float | None] = {}

@@ -1,4 +1,4 @@
-"""Files of trajectories: what is read, what is written, and what is refused."""
+"""Files of trajectories: reading, writing, and refusals."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_what_is_no_trajectory_is_refused_by_file_and_line(
     path = tmp_path / "t.jsonl"
     path.write_text(f"{LINE}\n\n{line}\n", encoding="utf-8")
     read = read_trajectories(path)
-    assert next(read).session == "s1"  # what came before has been given
+    assert next(read).session == "s1"  # earlier sessions have been given
     with pytest.raises(InvalidInput, match=message) as caught:
         next(read)
     assert str(caught.value).startswith(f"{path}, line 3: ")

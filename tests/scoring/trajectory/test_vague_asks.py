@@ -1,8 +1,8 @@
 """Vague asks: precision and recall of the rules on texts that were labelled apart from them.
 
 ``vague_asks.json`` holds messages of many kinds, among them those of the simulated users. Every other
-text, from the first on, was used to write the rules; the others were held out: nobody looked at which of
-them the rules miss. The figures are those of ``docs/measures.md``.
+text, from the first on, was used to write the rules; the others were held out: the misses
+among them were not looked at. The figures are those of ``docs/measures.md``.
 """
 
 from __future__ import annotations
