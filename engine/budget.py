@@ -1,8 +1,8 @@
-"""How much one input may take: a single limit for all that comes in from outside.
+"""The size limit of one input: a single limit for everything that comes from outside.
 
-Bytes alone limit little: 15 kB of gzip hold 8 million empty spans, and each of them becomes an object.
-So every door counts what an input would become before anything is built from it. The counting takes
-constant memory, and it stops at the limit.
+A limit on bytes is not enough: 15 kB of gzip hold 8 million empty spans, and each becomes an object.
+So every interface counts the objects of an input before it builds anything from it. The counting
+takes constant memory, and it stops at the limit.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ _SYSTEM: Final = (Path("/proc"), Path("/sys"))  # files there are not data, and 
 
 @final
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
-    """What one input may take.
+    """The limits of one input.
 
     Attributes:
-        size: bytes that are in memory at once, after decompression.
-        ratio: bytes after decompression for each byte before it. Inputs that become less than 4 MiB
-            are exempt.
+        size: bytes in memory at once, after decompression.
+        ratio: bytes after decompression for each byte before it. Inputs of less than 4 MiB after
+            decompression are exempt.
         objects: values: elements of lists, members of objects, fields of messages.
         depth: levels of lists and objects.
-        seconds: for it to arrive, where it comes over a network.
+        seconds: for it to arrive, if it comes over a network.
     """
 
     size: int = 256 * _MIB
@@ -64,14 +64,14 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
             raise TooLarge(f"it has {size:,} bytes; at most {self.size:,} are read")
 
     def check_inflated(self, before: int, after: int) -> None:
-        """Checks how much compressed data becomes, from what an archive says or as it is read.
+        """Checks the size of decompressed data, as an archive states it or while it is read.
 
         Args:
-            before: bytes that are compressed.
-            after: bytes that they become.
+            before: bytes before decompression.
+            after: bytes after decompression.
 
         Raises:
-            TooLarge: it is too much.
+            TooLarge: the data expands too much.
         """
         if after > max(_SMALL, before * self.ratio):
             raise TooLarge(
@@ -155,11 +155,11 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
             yield line
 
     def inflated(self, data: bytes) -> bytes:
-        """What compressed data becomes: gzip or zlib, in one member or several.
+        """Decompresses data: gzip or zlib, in one member or several.
 
         Raises:
-            TooLarge: it becomes too much.
-            InvalidInput: it is damaged or cut off.
+            TooLarge: the data expands too much.
+            InvalidInput: the data is damaged or truncated.
         """
         parts: list[bytes] = []
         size = 0

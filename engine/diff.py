@@ -1,8 +1,8 @@
-"""What two texts have in common, line by line and in order, in work that is linear in practice and bounded.
+"""Compares two texts line by line, in bounded work that is linear in practice.
 
 Lines that begin and end both texts are matched first, then lines that occur once in each (patience
-diff), and what lies between those by the shortest edit (Myers 1986). All of it is counted: beyond
-``limit`` the stretches that were not compared yet count as changed, and the result says so.
+diff), and the stretches between them by the shortest edit (Myers 1986). All comparisons are counted:
+beyond ``limit``, stretches that were not compared count as changed, and the result says so.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class Block(NamedTuple):
 
 
 class Matching(NamedTuple):
-    """What two texts have in common.
+    """The lines that two texts have in common.
 
-    ``blocks`` are in the order of both texts, and no two of them touch in both. ``whole`` says that not
-    all was compared, so that changed stretches count whole. ``work`` is the number of comparisons of
-    lines, about; at most ``limit``.
+    ``blocks`` are in the order of both texts, and no two of them touch in both. ``whole`` means that
+    some stretches were not compared and count as changed. ``work`` is the approximate number of line
+    comparisons, at most ``limit``.
     """
 
     blocks: tuple[Block, ...]

@@ -92,7 +92,7 @@ class LogError(DuologError):
 
 @final
 class VersionConflict(LogError):
-    """Raised by an append whose expected version does not hold; nothing was written.
+    """Raised by an append if the stream is not at the expected version; nothing was written.
 
     Attributes:
         session: the session appended to.
@@ -114,7 +114,7 @@ class VersionConflict(LogError):
 
 @final
 class DuplicateConflict(LogError):
-    """Raised by an append some of whose ids are taken already, but not all, or by other events.
+    """Raised by an append if only some of its ids are taken already, or other events have them.
 
     Attributes:
         session: the session appended to.
@@ -287,7 +287,7 @@ class SessionInterrupted(DuologError):
 
 
 class ModelError(DuologError):
-    """Raised by a client whose call of a model failed."""
+    """Raised by a client if a model call failed."""
 
 
 @final

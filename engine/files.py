@@ -90,7 +90,7 @@ def files_problem(event: SnapshotTaken, known: Mapping[str, str] | None = None) 
 
 
 def with_digests(event: SnapshotTaken) -> SnapshotTaken:
-    """A snapshot whose content was changed, with the digests that follow from it."""
+    """A snapshot with its digests recomputed, after its content was changed."""
     if event.files is None or not isinstance(event.content, Mapping):
         return msgspec.structs.replace(event, files=None, digest=digest(event.content))
     files = dict(event.files) | {path: digest(text) for path, text in event.content.items()}

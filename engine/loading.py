@@ -47,10 +47,10 @@ class Loaded(NamedTuple):
 
 
 def entry_points(*, group: str) -> Sequence[metadata.EntryPoint]:
-    """What installed packages offer under a group, in no order.
+    """The entry points of installed packages in a group, in no particular order.
 
-    What they declare is read again only after something was installed or removed: to read the files
-    of all packages takes longer than most of what then asks for it.
+    They are read again only after a package was installed or removed, because reading the files of
+    all packages is slow.
     """
     return _entry_points(group, tuple((place, _changed(place)) for place in sys.path))
 
@@ -71,7 +71,7 @@ def _changed(place: str) -> int | None:
 
 
 def names_code(name: str) -> bool:
-    """Whether a name is that of something in a file or module, and of nothing installed."""
+    """Whether a name refers to an object in a file or module, not to an installed plug-in."""
     return ":" in name or name.endswith(_SUFFIX)
 
 
@@ -180,7 +180,7 @@ def _from_file(path: Path, source: bytes, digest: str) -> ModuleType:
         raise InvalidInput(f"cannot load {path}")
     spec.loader_state = digest
     module = module_from_spec(spec)
-    code = compile(source, str(path), "exec", dont_inherit=True)  # no stale cache of it is used
+    code = compile(source, str(path), "exec", dont_inherit=True)  # this never uses a stale cache
     _make_importable(str(path.parent))
     sys.modules[name] = module  # where its own classes look for their names
     try:

@@ -24,7 +24,7 @@ def get_logger(part: str) -> BoundLogger:
     Where the program has set structlog up, it goes where that says. Else it goes to the standard
     library's logger ``duolog.<part>``, for structlog on its own would print.
     """
-    import structlog  # it loads a good deal, of which most programs need nothing before this
+    import structlog  # slow to import, and most programs do not need it before this
 
     name = f"duolog.{part}"
     if structlog.is_configured():

@@ -31,7 +31,7 @@ from .errors import PluginFailed, error_text
 __all__ = ("PluginCall", "cancellation", "error_with_place", "failure_of", "is_cancelled")
 
 _OF_A_SCOPE = "Cancelled via cancel scope in place of an error"
-"""By its first words anyio tells cancellations of its scopes from those of others."""
+"""anyio recognises cancellations of its scopes by the first words of this message."""
 
 _LIBRARIES = re.compile(r"^<|[/\\\\](site|dist)-packages[/\\\\]")
 

@@ -1,8 +1,8 @@
 """The key of a problem, by content.
 
-Sessions with the same key were given the same problem, under any name and whether or not the same agent played it.
-Pairs, clusters and curves by instance go by task and key. A task computes the key from its instance. It never
-depends on what a person wrote.
+Sessions with the same key had the same problem, whatever its name and whichever agent played it.
+Pairs, clusters and curves by instance use the task and the key. A task computes the key from its
+instance. The key never depends on a participant's messages.
 """
 
 from __future__ import annotations

@@ -24,10 +24,10 @@ from .redaction import REMOVED, may_hold_forms, redact_forms
 __all__ = ("DEFAULT", "OFF", "redact_secrets", "redaction_in", "redaction_of", "said_of")
 
 DEFAULT: Final = "default"
-"""The name of the redaction that every door has unless a user says otherwise."""
+"""The name of the redaction that applies everywhere unless a user chooses another."""
 
 OFF: Final = "off"
-"""The name of no redaction."""
+"""The name that turns redaction off."""
 
 _MOST: Final = 1 << 20  # bytes of a file with patterns
 
@@ -45,9 +45,9 @@ def redaction_of(name: str) -> Redact | None:
     """The redaction that a user names.
 
     Args:
-        name: ``default``, ``off``, or a file with a regular expression on each line. Their matches are
-            replaced besides what the default replaces. Empty lines and those that begin with # do
-            not count.
+        name: ``default``, ``off``, or a file with a regular expression on each line. Their matches
+            are replaced in addition to those of the default. Empty lines and lines that begin with
+            # do not count.
 
     Raises:
         InvalidInput: there is no such file, or a line is not a regular expression.
@@ -58,7 +58,7 @@ def redaction_of(name: str) -> Redact | None:
 
 
 def said_of(name: str) -> JSON:
-    """How a session says by what its events were redacted; None for the default, which goes unsaid.
+    """A session's record of its redaction; None for the default, which is not recorded.
 
     Raises:
         InvalidInput: as ``redaction_of``.

@@ -210,7 +210,7 @@ def redact(
 
 
 def _redacted_text(text: str, spelled: Sequence[str]) -> str:
-    """A text without secrets, of which those that are known are given as they may be spelled."""
+    """A text without secrets; ``spelled`` holds the known secrets in all their spellings."""
     for secret in spelled:
         if len(secret) >= _SHORTEST:
             text = text.replace(secret, REMOVED)
@@ -314,14 +314,14 @@ def _secrets_of_url(url: str) -> Iterator[str]:
 
 
 def _spelled(secrets: Iterable[str], environ: Mapping[str, str]) -> list[str]:
-    """Known secrets and those of the environment, as messages may have them; the longest first."""
+    """Known secrets and those of the environment, as messages may spell them; longest first."""
     known = {v for k, v in environ.items() if len(v) >= _SHORTEST and _ENVIRONMENT.search(k)}
     spelled = {form for secret in {*known, *secrets} for form in _spellings(secret)}
     return sorted(spelled, key=len, reverse=True)
 
 
 def _spellings(secret: str) -> Iterator[str]:
-    """A secret as messages may have it: as it is, in a URL, in JSON, on one line."""
+    """The spellings of a secret in messages: as it is, in a URL, in JSON, on one line."""
     yield secret
     yield quote(secret, safe="")
     yield quote_plus(secret)

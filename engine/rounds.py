@@ -88,7 +88,7 @@ class Round(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def words_only(self) -> bool:
-        """Whether it holds messages of humans and no other act, as a goodbye does."""
+        """Whether its only acts are messages of humans, for example a goodbye."""
         return not self.agent_acts and self.messages == self.human_acts
 
 

@@ -197,10 +197,10 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         return self.uses.get(model) or ModelUse(model=model)
 
     def reach(self, model: str) -> Models:
-        """What reaches a model.
+        """The ``Models`` through which to reach a model.
 
         Raises:
-            InvalidInput: there is nothing that does.
+            InvalidInput: the setting has none.
         """
         if self.models is None:
             raise InvalidInput(f"model {model!r} is named, and the setting has nothing to reach it")
@@ -237,17 +237,17 @@ class Task(Protocol):
 
     @property
     def description(self) -> str:
-        """One line on what it is."""
+        """One line that describes the task."""
         ...
 
     @property
     def agents(self) -> Mapping[str, str]:
-        """Kinds of agents, each with a line on what it does."""
+        """Kinds of agents, each with a one-line description."""
         ...
 
     @property
     def users(self) -> Mapping[str, str]:
-        """Kinds of users, each with a line on what it does."""
+        """Kinds of users, each with a one-line description."""
         ...
 
     def automated(self, agent: str) -> bool:
@@ -288,11 +288,11 @@ def session_id(task: str, cell: Cell, *played_by: str) -> str:
 
 
 def session_seed(cell: Cell, *data: str) -> int:
-    """The seed of a cell's session: the same for all who play the problem, and another for each repeat.
+    """The seed of a cell's session: the same for all agents and users, different for each repeat.
 
     Args:
-        cell: who works on what.
-        data: what tells apart the task or its data.
+        cell: the cell.
+        data: texts that identify the task or its data.
     """
     repeats = [] if cell.repeat == 1 else [cell.repeat]
     return int(codec.digest([cell.seed, *data, cell.instance, *repeats])[:8], 16)
@@ -360,7 +360,7 @@ def opening(
 
 
 _UNFIT = re.compile(r"[^\w.]+")
-"""What names of models and agents have that reads badly in the id of a session."""
+"""Characters in names of models and agents that are unsuitable for the id of a session."""
 
 
 class TaskFactory(Protocol):

@@ -72,9 +72,9 @@ def new_lines(old: Sequence[str], new: Sequence[str]) -> str:
 
 
 def new_words(old: Sequence[str], new: Sequence[str]) -> str:
-    """The words of ``new_lines`` less those of the lines that the diff removes: what was written.
+    """The words of ``new_lines`` minus the words of the lines that the diff removes.
 
-    So a changed word costs a word, a moved line nothing, and a line that is repeated what it has.
+    So a changed word counts as one word, a moved line as none, and a repeated line as its words.
     """
     return written_words(matching(old, new), old, new)
 

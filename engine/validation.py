@@ -129,10 +129,10 @@ def check_names(session: str, stream: str) -> None:
 
 
 def check_kind(kind: str, schema: int) -> None:
-    """Checks what an event of another system says that it is.
+    """Checks the kind and schema of an event from another system.
 
     Raises:
-        InvalidInput: the kind is empty or no text, or the schema no number that can be stored.
+        InvalidInput: the kind is empty or not a text, or the schema number cannot be stored.
     """
     if not kind:
         raise InvalidInput("an event needs a kind that is not empty")

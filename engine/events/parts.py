@@ -1,4 +1,4 @@
-"""What events are made of: JSON, roles, participants, token counts, and the base of all events."""
+"""The parts of events: JSON, roles, participants, token counts, and the base of all events."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ class Event(
     tag_field="kind",
     tag=True,
 ):
-    """What all events share: a JSON tag ``kind`` and a schema number.
+    """The base of all events: a JSON tag ``kind`` and a schema number.
 
-    The garbage collector need not look at events, since JSON holds no cycles.
+    The garbage collector can skip events, since JSON has no cycles.
 
     Attributes:
         traceparent: the W3C trace context of the request in which it was recorded, if there was one.

@@ -191,15 +191,15 @@ class NoteTaken(Event, frozen=True):
 
 
 class DraftDropped(Event, frozen=True):
-    """An actor gave up what it was about to say or do, because of news. No act; private to the actor
-    and to scorers. It counts as time that the actor spent, and not as words.
+    """An actor abandoned a draft because of news. This is not an act, and it is private to the actor
+    and to scorers. The time counts as spent by the actor; the words do not count.
 
     Attributes:
-        text: what it was about to say; empty if that was no message.
-        actions: names of what it was about to do: a task action, ``submit``, ``ask``, ``approve`` or
+        text: the drafted message; empty if the draft was not a message.
+        actions: names of the drafted actions: a task action, ``submit``, ``ask``, ``approve`` or
             ``finish``.
-        seconds: working time that it had spent on that.
-        of: working time that all of it would have taken, seconds.
+        seconds: working time already spent on the draft.
+        of: working time that the whole draft would have taken, seconds.
     """
 
     text: str = ""
@@ -209,15 +209,15 @@ class DraftDropped(Event, frozen=True):
 
 
 class ProfileChanged(Event, frozen=True):
-    """A human's goals, knowledge or wishes changed; private to its owner and to scorers, and no act.
+    """A human's goals, knowledge or wishes changed. This is not an act, and it is private to the
+    human and to scorers.
 
-    At the end of the round in which it lies the output is scored again, by what they want then.
+    At the end of its round the output is scored again, against the new goals.
 
     Attributes:
-        owner: whose: a participant's name.
-        profile: the owner's private part as it stands from now on, in full; it takes the place of
-            the opening's.
-        reason: what brought it about.
+        owner: the human: a participant's name.
+        profile: the owner's new private part, in full; it replaces the one in the opening.
+        reason: the cause of the change.
     """
 
     owner: str
@@ -239,13 +239,13 @@ class Nudged(Event, frozen=True):
 
 
 class FeedbackGiven(Event, frozen=True):
-    """What products learn from people afterwards; may follow a closed session.
+    """Feedback that a product collects from people; may follow a closed session.
 
     Attributes:
         thumbs: ``up`` or ``down``.
         edits_kept: share of the agent's output that survived, in [0, 1].
         comment: free text.
-        of: trace version of what the feedback is about; None for the session as a whole.
+        of: trace version of the subject of the feedback; None for the session as a whole.
     """
 
     thumbs: Literal["up", "down"] | None = None

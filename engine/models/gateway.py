@@ -41,11 +41,11 @@ _COMPLETION = 500
 
 @final
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
-    """On what terms a model is asked.
+    """The terms for calls of a model.
 
     Attributes:
-        timeout: seconds of wall time until an attempt counts as failed, however much of the answer
-            has come.
+        timeout: seconds of wall time until an attempt counts as failed, even if a part of the
+            answer has arrived.
         rates: what the provider allows.
         retry: when and how to try again.
         breaker: when to leave the model alone for a while.
@@ -120,7 +120,7 @@ class Models:
         load_library()
 
     def terms(self, model: str) -> Terms:
-        """On what terms a model is asked."""
+        """The terms for calls of a model."""
         return self._terms_of.get(model, self._terms)
 
     async def attempt(self, request: ModelRequest) -> ModelReply:
@@ -146,7 +146,7 @@ class Models:
         return reply
 
     async def outlasts(self, model: str, why: str) -> bool:
-        """Whether a call that has failed for good is to be made again, after some time perhaps."""
+        """Whether to repeat a call that has failed permanently; may wait before it answers."""
         if self._on_outage is None or not await self._on_outage(why):
             return False
         self._at(model)[1].retry()

@@ -64,15 +64,15 @@ def preferred(streams: Iterable[str], wanted: str | None) -> str | None:
 
 
 def chosen_utility(streams: Iterable[str], wanted: str | None) -> str | None:
-    """The stream whose utility counts: that of the scorer that is wanted, else of the only one.
+    """The stream whose utility counts: the stream of the wanted scorer, or of the only one.
 
     Args:
         streams: names of the streams that hold measurements of utility.
-        wanted: a scorer's name, or ``name@version``; None if nobody chose one.
+        wanted: a scorer's name, or ``name@version``; None if no scorer was chosen.
 
     Returns:
-        Of several versions of a scorer, the newest. None if there is no such stream, or if there are
-        several scorers and none is wanted: see ``candidates``.
+        The newest of several versions of a scorer. None if there is no such stream, or if there are
+        several scorers and none is wanted; see ``candidates``.
     """
     known = list(streams)
     return None if wanted is None and candidates(known) else preferred(known, wanted)

@@ -138,7 +138,7 @@ class _Part:
         self.latest = ""
 
     def position(self, taken: int) -> int:
-        """Up to where its sessions are measured, if records up to ``taken`` have come."""
+        """The position up to which its sessions are measured, if records up to ``taken`` have come."""
         if self.listing:
             return self.saved
         return min([taken, *(position - 1 for position in self.waiting.values())])
@@ -287,7 +287,7 @@ class ScorerDriver:
         self._to_compute: OrderedDict[_Work, None] = OrderedDict()
         self._computing = ComputeThread()
         self._hop: Hop | None = None
-        self._waited_for: dict[_Work, None] = {}  # those whose scorers wait over a record
+        self._waited_for: dict[_Work, None] = {}  # those whose scorers wait for something
         self._slots = pace.at_once
         self._news = self._room = self._computable = anyio.Event()
         self._progress: anyio.Event | None = None
@@ -356,7 +356,7 @@ class ScorerDriver:
                     await self._room.wait()
 
     def _take(self, record: Record) -> None:
-        """Takes the next record of the log: something to look at, or not."""
+        """Takes the next record of the log, and queues it if it has to be scored."""
         session = record.session
         part = self._part_of(session)
         if part is None:  # another process has it
@@ -435,7 +435,7 @@ class ScorerDriver:
     # --- looking at records -----------------------------------------------------------------------
 
     async def _look_often(self) -> None:
-        """Looks at sessions of which something came, in order."""
+        """Scores the sessions that have new records, in order."""
         while True:
             looked = 0
             while self._ready and looked < _QUICK:
@@ -458,7 +458,7 @@ class ScorerDriver:
                 await self._news.wait()
 
     def _route(self, work: _Work) -> int:
-        """Looks at what is quick of a session, and passes on what is not; gives how many records."""
+        """Scores a session's quick records, and passes on the others; returns how many it scored."""
         session = work.session
         part = self._part_of(session)
         if part is None or work.over:
@@ -503,7 +503,7 @@ class ScorerDriver:
         return first is not None and first.version == 1 and first.position > self._head
 
     def _next(self, work: _Work) -> Record | None:
-        """The next record to look at, if it is at hand, and the scorers have begun."""
+        """The next record to score, if it is in memory, and the scorers have begun."""
         if work.runner is None or work.over:
             return None
         while work.pending and work.pending[0].version <= work.version:
@@ -541,7 +541,7 @@ class ScorerDriver:
     # --- computing in a thread --------------------------------------------------------------------
 
     async def _compute(self) -> None:
-        """Has the thread look at what takes computing, many records at a time."""
+        """Scores the records that take computing in the thread, many at a time."""
         while True:
             if not self._to_compute:
                 self._computable = anyio.Event()
@@ -565,7 +565,7 @@ class ScorerDriver:
             for work, look in zip(works, looks, strict=True):
                 if look.count:
                     self._looked(work, look.records[look.count - 1], look.found)
-                if look.late is not None:  # others may still have to look at the record
+                if look.late is not None:  # other scorers may still have to score the record
                     work.results.append(look.late)
                 self._route(work)
 
@@ -634,7 +634,7 @@ class ScorerDriver:
             work.results.popleft()
 
     async def _catch_up(self, work: _Work) -> None:
-        """Reads what is not at hand, and has the scorers look for as long as they wait for something."""
+        """Reads records that are not in memory, and scores as long as scorers wait for something."""
         while work.first and self._part_of(work.session) is not None:
             if work.runner is None:
                 work.runner = await self._begin(work)
@@ -805,13 +805,13 @@ class ScorerDriver:
 
 @final
 class ScorerPool:
-    """Scorers at work on a log, each with its own driver: a slow one holds up no other.
+    """Scorers at work on a log, each with its own driver, so that a slow one does not delay others.
 
     Args:
-        log: whose sessions they measure, and where their measurements go.
-        scorers: what measures.
+        log: holds the sessions that they measure, and receives their measurements.
+        scorers: the scorers to run.
         session: only this session; None for all.
-        pace: what each of them may take.
+        pace: the limits of each scorer.
         leases: of the log, to divide its sessions with other processes; None to measure all.
         terms: how long a process may be silent before others take over its shards.
 

@@ -1,4 +1,4 @@
-"""One trip to a worker thread, in which scorers look at many records, those of one session in order."""
+"""One trip to a worker thread that scores many records, those of one session in order."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ __all__ = ("Hop", "Look")
 
 @final
 class Look:
-    """A look of scorers at records of one session.
+    """Records of one session to score, and the outcomes.
 
     Attributes:
         runner: runs the scorers.
-        records: the records to look at, in order.
-        count: how many of them were looked at.
-        found: those at which something was measured, with what was measured.
-        late: the record after them over which a scorer took too long; None if none did. It may be due
-            for other scorers.
+        records: the records to score, in order.
+        count: how many of them were scored.
+        found: the records with measurements, and these measurements.
+        late: the next record, on which a scorer took too long; None if none did. Other scorers may
+            still have to score it.
     """
 
     __slots__ = ("count", "found", "late", "records", "runner")
@@ -40,13 +40,13 @@ class Look:
 
 @final
 class Hop:
-    """Has scorers look at records in a worker thread, one after the other.
+    """Runs scorers on records in a worker thread, one after the other.
 
     Python cannot end a thread. If a scorer takes too long, the thread is abandoned: the scorer is
-    quarantined, and what was looked at before counts. What is left is for the next hop.
+    quarantined, and the outcomes before that count. The next hop takes the rest.
 
     Args:
-        looks: what to look at.
+        looks: the sessions and records to score.
 
     Attributes:
         scope: to be entered by the task that waits for the thread; cancelled if it is abandoned.

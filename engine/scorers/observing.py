@@ -1,4 +1,4 @@
-"""Hands records to a scorer, with the rounds that they close, and chooses where the scorer computes.
+"""Hands records to a scorer, with the rounds that they close, on the right thread.
 
 In a simulation everything is computed at once: no user waits, and one thread keeps the order. In a
 product, a function that computes for a second would block the event loop, so it runs in a thread.
@@ -73,11 +73,11 @@ class OpenRounds:
 
 @final
 class Observer:
-    """Has one scorer look at the records of one session.
+    """Hands the records of one session to one scorer.
 
     Args:
         scorer: its work on the session.
-        rounds: of the session; for its scorers to share. None for its own.
+        rounds: of the session, shared by its scorers; None for separate ones.
     """
 
     def __init__(self, scorer: SessionScorer, rounds: OpenRounds | None = None) -> None:

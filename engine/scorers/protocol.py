@@ -1,8 +1,8 @@
 """The protocol of scorers: they follow a session's trace and measure, in their own streams.
 
-The engine itself has no metrics. It hands each trace record, and each round that closes, to the
-scorers in order. It records their measurements under a deterministic identity, so redelivery records
-nothing twice. Rounds, effort and tolerance need no scorer: they are folded from the log.
+The engine itself does not define metrics. It hands each trace record, and each round that closes, to
+the scorers in order. It records their measurements under a deterministic identity, so redelivery
+records nothing twice. Rounds, effort and tolerance are folded from the log, without a scorer.
 """
 
 from __future__ import annotations

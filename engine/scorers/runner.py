@@ -109,7 +109,7 @@ class RunningScorer:
             return self.observer.cost(record)
         except KeyboardInterrupt:
             raise
-        except BaseException:  # noqa: BLE001  (it raises again as it looks at the record)
+        except BaseException:  # noqa: BLE001  (it raises again when it scores the record)
             return "waits"
 
     def failed_at(self, record: Record) -> Record | None:
@@ -135,7 +135,7 @@ class RunningScorer:
             return self.quarantine(PluginFailed(self.stream, error))
 
     def quarantine(self, error: Exception) -> Exception:
-        """Has it look at nothing any more; gives the error back."""
+        """Stops handing records to the scorer; returns the error."""
         self.observer = None
         return error
 
@@ -216,7 +216,7 @@ class ScorerRunner:
         self.failed: str | None = None
 
     def utility(self, wanted: object) -> float | None:
-        """The last utility that was measured; None if there is none, or if it is open whose counts.
+        """The last measured utility; None if there is none, or several scorers compete.
 
         Args:
             wanted: the scorer that the session's opening names, if it is a text.
@@ -263,12 +263,12 @@ class ScorerRunner:
     async def measure(self, records: Sequence[Record]) -> None:
         """Hands the records of one append to all scorers, and records what they measure.
 
-        The stop rule takes records in order of position: what was appended together comes first.
+        The stop rule takes records in order of position: all records of the append come first.
 
         Raises:
             SessionInterrupted: a scorer cannot continue now.
-            Divergence: a scorer asks a model something else than it did.
-            LogError: the log cannot take it.
+            Divergence: a scorer asks a model something other than what the log holds.
+            LogError: the log cannot store the measurements.
         """
         for record in records:
             await self._rule(record)
@@ -333,7 +333,7 @@ class ScorerRunner:
         return found
 
     def due(self, record: Record) -> Iterator[RunningScorer]:
-        """Those that have not looked at a record yet, one by one; each has to look at it now."""
+        """The scorers that have not seen a record yet, one by one; each has to score it now."""
         for running in self._running:
             if running.observer is None or running.version >= record.version:
                 continue

@@ -77,7 +77,7 @@ class ShardKeeper:
             await anyio.sleep(every)
 
     async def share(self) -> None:
-        """Looks once who is at work, and takes or gives back what is fair."""
+        """Counts the active processes once, and takes or gives back shards for a fair share."""
         await self.holder.claim(self._present, lambda: None)
         others = await self.holder.others()
         self.processes = 1 + sum(name.startswith(self._presence) for name in others)

@@ -35,7 +35,7 @@ __all__ = (
 )
 
 Actor = Callable[[Desk], Awaitable[None]]
-"""What lives at a desk until the session ends, or it has nothing more to do."""
+"""Works at a desk until the session ends, or it has nothing more to do."""
 
 
 class Player(msgspec.Struct, frozen=True):
@@ -48,10 +48,10 @@ class Player(msgspec.Struct, frozen=True):
 class Policy(Protocol):
     """The usual way to write an actor: look at a view, decide.
 
-    ``decide`` is called when there is news, and when a wait is over. While the working time of a
-    decision passes, news calls it again, with that decision in ``view.pending`` and the time spent on
-    it: return it to keep it, another to change it, ``NOTHING`` to drop it. What it may use is the view, and nothing else;
-    its randomness is ``view.random``, so that a seed decides everything.
+    ``decide`` is called when there is news, and when a wait is over. News during the working time of
+    a decision calls it again, with that decision in ``view.pending`` and the time spent on it.
+    Return the same decision to keep it, another to change it, or ``NOTHING`` to drop it. Use only
+    the view, and ``view.random`` for randomness, so that a seed determines everything.
     """
 
     async def decide(self, view: View) -> Decision:

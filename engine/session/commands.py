@@ -61,7 +61,7 @@ UNNAMED: Final = 0
 
 @final
 class RecordEvent(msgspec.Struct, frozen=True, gc=False):
-    """Record an event that refers to no other: a message, a question, a note, a model call."""
+    """Record an event without reference to another: a message, a question, a note, a model call."""
 
     event: Event | Unknown
 
@@ -352,7 +352,7 @@ def _resolve(command: ResolveAction, state: TraceState, sender: Sender) -> Comma
 
 
 def _submit(command: SubmitSnapshot, state: TraceState, sender: Sender) -> CommandResult:
-    """The snapshot, or, where its base is outdated, an action that failed."""
+    """The snapshot, or a failed action if its base is outdated."""
     latest = state.snapshot
     base = latest if isinstance(command.base, msgspec.UnsetType) else command.base
     if base == latest:

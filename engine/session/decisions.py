@@ -84,7 +84,7 @@ class Approve(msgspec.Struct, frozen=True):
 
 
 class Note(msgspec.Struct, frozen=True):
-    """Write into one's own memory."""
+    """Write into the actor's own memory."""
 
     text: str
 

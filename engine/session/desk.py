@@ -120,7 +120,7 @@ class Desk:
     # --- looking and waiting ---------------------------------------------------------------------
 
     def look(self) -> tuple[Record, ...]:
-        """Brings the view up to date; gives what came since the last look."""
+        """Brings the view up to date; returns the records since the last look."""
         self._guard.check()
         return self.inbox.look(self._sequencer.state.version)
 
@@ -141,7 +141,7 @@ class Desk:
                 return False
 
     async def pause(self, seconds: float) -> None:
-        """Lets session time pass, come what may."""
+        """Lets session time pass, even if there is news."""
         self._guard.check()
         until = self._guard.until(seconds)
         while self.now < until:
@@ -235,12 +235,12 @@ class Desk:
         await self._send([RecordEvent(draft)])
 
     async def finish(self, detail: str = "", reason: Ending = "finished") -> None:
-        """Ends the session: ``finished`` where its output is good, ``abandoned`` to give up."""
+        """Ends the session: ``finished`` if its output is good, ``abandoned`` to give up."""
         self._guard.check()
         await self._sequencer.close(reason, self.name, self.role, detail)
 
     async def cancel(self, detail: str = "") -> None:
-        """Ends the session as ``cancelled``: it is called off, and says nothing of the collaboration."""
+        """Ends the session as ``cancelled``, which says nothing about the collaboration."""
         self._guard.check()
         await self._sequencer.close("cancelled", self.name, self.role, detail)
 

@@ -8,7 +8,7 @@ __all__ = ("Limits",)
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a session may go; None for no limit.
+    """The limits of a session; None for unlimited.
 
     Attributes:
         rounds: rounds by handoff; the act that would open one more closes the session instead.
@@ -16,9 +16,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         tokens: prompt and completion tokens of all recorded model calls.
         cost: US dollars, of the calls whose price is known.
         seconds: session time, from the opening.
-        patience: rounds in a row that a person rates as unproductive (1 or 2) after which they
-            give up: their next act closes the session as ``abandoned`` instead. None, as in the
-            paper, where nobody does.
+        patience: unproductive rounds in a row (rated 1 or 2) after which a human gives up: their
+            next act closes the session as ``abandoned`` instead. None if they never give up, as in
+            the paper.
     """
 
     rounds: int | None = 30

@@ -1,8 +1,8 @@
 """Runs one session: its actors, its environment and its scorers, in one task group, to its end.
 
-A session that the log already holds continues where it was. Under a virtual clock, it is executed
-again deterministically against the recorded prefix. With people or products, it continues from its
-view.
+If the log already holds a part of the session, it continues from there. Under a virtual clock, it is
+executed again deterministically against the recorded prefix. With people or products, it continues
+from its view.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ __all__ = ("Handover", "Receiver", "Sequencer")
 
 
 class Receiver(Protocol):
-    """Where new records go: a desk, the environment."""
+    """A receiver of new records: a desk, the environment."""
 
     def deliver(self, record: Record) -> None:
         """Takes the next trace record; never waits."""
@@ -212,7 +212,7 @@ class Sequencer:
             self._break(error)
 
     def diverge(self, version: int, what: str) -> NoReturn:
-        """Ends the run: what this session does is not what the log holds of it."""
+        """Ends the run: this session differs from its record in the log."""
         self._break(Divergence(self.session, version, what))
 
     def interrupt(self, why: str | Divergence | SessionInterrupted) -> NoReturn:
@@ -304,7 +304,7 @@ class Sequencer:
         log_session_events(records)
 
     async def _put(self, drafts: Sequence[Draft], *, by: str) -> list[Record]:
-        """Checks drafts against what the log holds of them, appends the others, and delivers all."""
+        """Checks drafts that the log already holds, appends the others, and delivers all."""
         held: Sequence[Record] = ()
         version = self.state.version
         if self._redact is not None:

@@ -17,11 +17,11 @@ _PREFIX: Final = "session/"
 
 
 class NextSession(NamedTuple):
-    """A session whose turn it is here.
+    """The next session to run in this process.
 
     Attributes:
-        make: makes it.
-        aside: whether it was put aside before, since another process had it.
+        make: makes the session.
+        aside: whether it was put aside before because another process had it.
     """
 
     make: Callable[[], Session]

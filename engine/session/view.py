@@ -1,4 +1,4 @@
-"""What one actor can see: a fold of the records that are visible to it, and nothing more."""
+"""The view of one actor: a fold of only the records that are visible to it."""
 
 from __future__ import annotations
 
@@ -173,32 +173,32 @@ class Visibility:
 
 @final
 class View:
-    """What one actor knows at one moment: the context c_t that its next act is based on.
+    """The knowledge of one actor at one moment: the context c_t for its next act.
 
-    It changes only when its actor looks up, between decisions.
+    It changes only when its actor looks, between decisions.
 
     Attributes:
         me: the actor's name.
         role: its role.
         seed: of the session's randomness from now on; a fork may change it at its cut.
-        trait_seed: of what stays as it is for the whole session; no fork changes it.
+        trait_seed: of traits that stay the same for the whole session; a fork does not change it.
         actions_available: the task actions that it may take, by name.
         now: session time, seconds.
         version: trace version that the view has reached.
         opened: the opening, without others' private parts.
         messages: all messages seen, in order.
-        snapshot: the shared output as it stands, None where there is none yet.
-        own_snapshot: digest of the last snapshot of one's own.
-        actions: one's own actions by trace version, in order.
+        snapshot: the current shared output, None if there is none yet.
+        own_snapshot: digest of the actor's last own snapshot.
+        actions: the actor's own actions by trace version, in order.
         approvals: approvals asked, by trace version.
-        notes: one's own notes.
+        notes: the actor's own notes.
         records: everything seen, in order.
-        sent: trace versions of one's own events, by the caller's id that they carry.
-        news: what came since the decision before.
+        sent: trace versions of the actor's own events, by the caller's id that they carry.
+        news: records since the previous decision.
         pending: the decision whose working time is passing, while it is reconsidered.
         pending_spent: working time spent on it so far, seconds.
         pending_seconds: working time that all of it takes, seconds.
-        idle: the last wait ran out without news.
+        idle: whether the last wait ended without news.
     """
 
     def __init__(

@@ -43,7 +43,7 @@ class Watchdog:
         return None if self._seconds is None else self._sequencer.state.first + self._seconds
 
     async def wait_for_limit(self) -> None:
-        """Closes the session when its time is up, on the wall's clock."""
+        """Closes the session when its time is up, under a real clock."""
         if self.limit is not None:
             await anyio.sleep(max(0.0, self.limit - self._turns.now()))
             await self.look_after(WakeReason.TIME, ())

@@ -1,7 +1,7 @@
 """How actors ask models: through their desks, so that every attempt is in the log before it counts.
 
-Waits are real; they hold the actor's turn and take no session time. What takes session time is the
-modelled duration of the calls behind a decision.
+Waits are real; they hold the actor's turn and take no session time. In a simulation, the modelled
+duration of the calls behind a decision takes session time instead.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ __all__ = ("DeskCaller", "model_actor")
 def model_actor(models: Models, make: Callable[[Caller], Policy]) -> Actor:
     """The actor that plays a policy whose mind asks models.
 
-    The policy sees the view as any other does; what it asks models through is given to it once, and
-    belongs to this actor in this session::
+    The policy sees the view like any other. It receives its caller once, and that caller belongs to
+    this actor in this session::
 
         Player(participant, model_actor(models, lambda caller: make_agent("auto", Mind(caller))))
 
-    An agent's decision takes as long as the calls that led to it, unless it says otherwise. A
-    simulated person's takes what reading and typing take a person: asking a model is no part of
-    that.
+    An agent's decision takes as long as the calls that led to it, unless it sets ``seconds``. A
+    simulated user's decision takes as long as a human needs to read and type; model calls do not
+    count.
 
     Args:
         models: shared by all sessions.

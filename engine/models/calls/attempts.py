@@ -1,7 +1,7 @@
-"""Asks until there is an answer: attempt after attempt, each of them recorded before its reply is used.
+"""Asks a model until there is an answer, and records each attempt before its reply is used.
 
-Attempts are recorded in a ``CallLog``: an actor's desk, or its counterpart for a scorer. On resuming, it
-gives what was recorded instead of making the attempt.
+Attempts are recorded in a ``CallLog``: an actor's desk, or its counterpart for a scorer. On resuming,
+it returns the recorded reply instead of making the attempt.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class CallLog(Protocol):
         send: Callable[[], Awaitable[Reply]],
         attempt: int,
     ) -> Reply:
-        """Makes one attempt and records it, or gives what was recorded of it."""
+        """Makes one attempt and records it, or returns the recorded one."""
         ...
 
     def excused(self) -> AbstractContextManager[None]:
-        """While it waits for something that is sure to come."""
+        """A context for waits that are sure to end."""
         ...
 
     def interrupt(self, why: str | Divergence) -> NoReturn:
@@ -118,7 +118,7 @@ class RetryingCaller:
             attempt.wait = retry.wait(error, failures, chance)
 
     async def outlasts(self, model: str, error: ModelError) -> bool:
-        """Whether a call that has failed for good is to be made again; see ``Models``."""
+        """Whether to repeat a call that has failed permanently; see ``Models``."""
         with self._log.excused():
             return await self._models.outlasts(model, str(error))
 

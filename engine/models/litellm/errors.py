@@ -21,8 +21,8 @@ from ...redaction import redact, secrets_in
 
 __all__ = ("model_error", "retry_after")
 
-# By the names of classes, so that telling errors apart does not import LiteLLM; the first that an
-# error or one of its base classes has. LiteLLM derives its classes from those of the OpenAI client.
+# Errors are classified by class name, so that this does not import LiteLLM; the first match of the
+# error or its base classes counts. LiteLLM derives its classes from those of the OpenAI client.
 _DENIED = (
     "AuthenticationError",
     "PermissionDeniedError",
@@ -45,7 +45,7 @@ _UNREADABLE = (
 )
 _UNAVAILABLE = ("APIError", "OpenAIError")
 
-# What several kinds of trouble say under the name of another.
+# Messages of errors that providers report under the class of another error.
 _NO_CREDIT = re.compile(
     r"insufficient_quota|exceeded your current quota|credit balance", re.IGNORECASE
 )

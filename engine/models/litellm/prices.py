@@ -1,4 +1,4 @@
-"""What models cost, as far as LiteLLM's own table knows."""
+"""Prices of models from LiteLLM's table."""
 
 from __future__ import annotations
 

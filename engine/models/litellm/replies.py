@@ -50,7 +50,7 @@ def reply_of(response: object, model: str, latency: float, *, counted: bool) -> 
 
 
 def _text(value: object) -> str:
-    """Text as a log can hold it: half a surrogate pair, say, is spelled out."""
+    """Text in a form that a log can store: lone surrogates, for example, are escaped."""
     return "" if value is None else str(value).encode("utf-8", "backslashreplace").decode()
 
 

@@ -64,18 +64,18 @@ class Spending(msgspec.Struct, frozen=True, kw_only=True):
 
 @final
 class Budget:
-    """What all sessions of an experiment may use up together, judges included.
+    """The budget that all sessions of an experiment share, judges included.
 
-    It stops calls, not sessions: the call that reaches it still counts, and those that were under
-    way then; the next one is not made. (What one session may use up is in its ``Limits``.)
+    It stops calls, not sessions. The call that reaches the budget still counts, and so do calls under
+    way at that time; the next one is not made. (A single session is limited by its ``Limits``.)
 
     Args:
         tokens: prompt and completion tokens; None for no limit.
         cost: US dollars; None for no limit.
-        spent: what earlier runs used up, see ``spending``.
+        spent: the spending of earlier runs; see ``spending``.
 
     Attributes:
-        spent: what has been used up so far.
+        spent: the spending so far.
 
     Raises:
         InvalidInput: a limit below 0.
@@ -144,7 +144,7 @@ class Budget:
 async def spending(
     log: EventLog, *, by: Container[str] | None = None, upto: int | None = None
 ) -> Spending:
-    """The totals of the calls in a log, those of judges included.
+    """The totals of the calls in a log, including those of judges.
 
     Args:
         log: the log.

@@ -105,7 +105,7 @@ class ResponseCache:
     def _erase(self, digests: Iterable[str]) -> int:
         erased = 0
         for digest in digests:
-            if not digest.isalnum():  # a product's own word for it, and no name of a file here
+            if not digest.isalnum():  # a digest that a product made up, not the name of a file here
                 continue
             try:
                 self._path_of(digest).unlink()

@@ -84,11 +84,11 @@ class Circuit:
 
     @property
     def down(self) -> str | None:
-        """Why the model is asked no more; None while it is."""
+        """Why the model is no longer called; None while it is called."""
         return self._down
 
     def retry(self) -> None:
-        """Has a model that is down asked again: the next call is a probe."""
+        """Allows calls of a model that is down again: the next call is a probe."""
         if self._down is not None:
             self._down = None
             self._denials = 0

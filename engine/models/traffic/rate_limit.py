@@ -20,13 +20,13 @@ _MINUTE = 60.0
 
 @final
 class Rates(msgspec.Struct, frozen=True, kw_only=True):
-    """How much a model may be asked; None for no limit.
+    """Rate limits for calls of a model; None for unlimited.
 
     Attributes:
         concurrency: calls at once.
         requests_per_minute: calls begun in any 60 s.
         tokens_per_minute: prompt and completion tokens of the calls begun in any 60 s. A call counts
-            with an estimate until its reply says more.
+            with an estimate until its reply arrives.
 
     Raises:
         InvalidInput: a limit below 1.
@@ -144,7 +144,7 @@ class RateLimiter:
                 await anyio.sleep(wait)
 
     def used(self, admission: Admission, tokens: Tokens) -> None:
-        """Takes what the reply counts in place of the estimate, as far as it says."""
+        """Replaces the estimate by the tokens that the reply counts, if it counts any."""
         if tokens.prompt is not None or tokens.completion is not None:
             self._window.correct(admission, (tokens.prompt or 0) + (tokens.completion or 0))
 

@@ -39,7 +39,7 @@ class Retry(msgspec.Struct, frozen=True, kw_only=True):
     patience: float = 600.0
 
     def again(self, error: ModelError, failures: int) -> bool:
-        """Whether to try again after a number of failures, the last of which is given."""
+        """Whether to try again after this many failures; ``error`` is the last one."""
         if not isinstance(error, _TRANSIENT):
             return False
         if (_asked(error) or 0.0) > self.patience:
@@ -47,9 +47,9 @@ class Retry(msgspec.Struct, frozen=True, kw_only=True):
         return self.attempts is None or failures < self.attempts
 
     def wait(self, error: ModelError, failures: int, chance: random.Random) -> float:
-        """Seconds to wait after a number of failures, the last of which is given.
+        """Seconds to wait after this many failures; ``error`` is the last one.
 
-        The provider's wish is never cut short; jitter is added to it rather than taken away.
+        The wait is never shorter than the provider asks: jitter is added to that, not subtracted.
         """
         doubled: float = self.first * 2.0 ** min(failures - 1, _MOST_DOUBLINGS)
         backoff = min(self.longest, doubled)

@@ -46,7 +46,7 @@ class Inbox:
             self._submitted = seen.version
 
     def look(self, version: int) -> tuple[Record, ...]:
-        """Brings the view up to date with a trace version; gives what is new in it."""
+        """Brings the view up to date with a trace version; returns the new records."""
         view = self._view
         fresh = tuple(self._waiting)
         self._waiting.clear()

@@ -17,7 +17,7 @@ _INSTANT = 0.001  # seconds in which no actor does that many things
 
 @final
 class TurnGuard:
-    """Checks each use of a desk: by its actor's own task, in its turn, and not without end.
+    """Checks each use of a desk: by its actor's own task, in its turn, and not in an endless loop.
 
     Args:
         name: the actor's.

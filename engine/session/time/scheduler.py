@@ -5,7 +5,7 @@ or until there is news, or both. When the one that runs parks, the turn goes to 
 wake-up; ties are broken by a hash of (seed, wake-up time, actor), never by a counter, so that one
 seed gives one order, whatever the machine's load, and an observer changes nothing.
 
-Under a real clock actors run as their tasks do, and parking waits on the wall.
+Under a real clock, actors run as their tasks do, and parking waits in real time.
 """
 
 from __future__ import annotations
@@ -287,7 +287,8 @@ class RealTurns:
         clock: the wall clock.
         actors: those whose waiting makes the session idle (humans and agents).
         busy: whether something else is under way (an action in flight).
-        watchdog: called when all wait for news (``WakeReason.IDLE``), one call at a time.
+        watchdog: called when all wait for news (``WakeReason.IDLE``), and not again before the
+            engine leaves.
         start: session time reached before; the wall clock may have been set back since.
     """
 
@@ -319,7 +320,7 @@ class RealTurns:
     async def park(
         self, actor: str, *, until: float | None = None, news: bool = True
     ) -> WakeReason:
-        """Waits on the wall."""
+        """Waits in real time."""
         if until is not None:
             _check_time(until)
         event = anyio.Event()
