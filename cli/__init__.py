@@ -96,7 +96,7 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _ungrouped(commands: Callable[..., object], arguments: Sequence[str]) -> object:
-    """Runs a command. If its tasks raised several errors, the first counts, unless one is a defect."""
+    """Runs a command. If tasks raise several errors, the first counts, unless one is a defect."""
     try:
         return commands(args=arguments, prog_name="duolog", standalone_mode=False)
     except BaseExceptionGroup as group:

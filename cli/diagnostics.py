@@ -1,7 +1,7 @@
 """The diagnostic log of the command line: ``--log-level`` and ``--log-format``, before or after a command.
 
-It goes to standard error, never to standard output. Without these options it is quiet, since commands
-print their own messages. (``serve`` and ``acp`` run unattended, so they log warnings.)
+It goes to standard error, never to standard output. Without these options it is quiet, since
+commands print their own messages. (``serve`` and ``acp`` run unattended, so they log warnings.)
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Builds the documents of ``duolog report`` from sources and options; prints, draws and saves them."""
+"""Builds the documents of ``duolog report`` from sources and options, and prints or saves them."""
 
 from __future__ import annotations
 

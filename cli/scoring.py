@@ -1,4 +1,4 @@
-"""Scores the recorded sessions of a log: chooses scorers, runs sessions concurrently, reports counts."""
+"""Scores the recorded sessions of a log, several at once, and counts the results."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ class ScoringRun:
         return None if self.models is None else self.models.stopped
 
     async def score(self, sessions: Sequence[str]) -> Scored:
-        """Scores sessions, several at a time. If a model fails for good, no more sessions are started.
+        """Scores sessions, several at a time. If models fail for good, it starts no more sessions.
 
         Raises:
             LogError: the log failed.

@@ -1,7 +1,7 @@
 """Fits the rules of the adaptive agent to a task.
 
-The value of control rules on training sessions is utility, less the drop and the cost of effort. Per
-session i, with the effort in minutes of the human's time:
+The value of control rules on training sessions is utility, less the drop and the cost of effort.
+Per session i, with the effort in minutes of the human's time:
 
     v_i = U_i + drop · D@2_i - price · minutes_i
 

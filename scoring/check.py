@@ -1,7 +1,7 @@
 """Checks a session's log against itself: compares recorded and kept values with recomputed ones.
 
-Nothing should differ. Everything that can be recomputed is folded from the trace again. Measurements are
-repeated with the scorers that are passed in; none of these asks a model.
+Nothing should differ. Everything that can be recomputed is folded from the trace again.
+Measurements are repeated with the scorers that are passed in; none of these asks a model.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ Utility responds to the human's effort, and that response should decide which si
 initiative (paper, section 3). This controller applies rules to three quantities, which are part of
 each advice:
 
-- *slope*: the rise of utility per unit of the human's effort, over the last few rounds. If utility is
-  not measured, the agent's own estimate is used (``Controller.estimated``). Without an estimate,
+- *slope*: the rise of utility per unit of the human's effort, over the last few rounds. If utility
+  is not measured, the agent's own estimate is used (``Controller.estimated``). Without an estimate,
   each round that updates the output counts as a rise by 1.
 - *effort since the last gain*: the human's effort since utility last rose.
 - *tolerance left*: how many more unproductive rounds the human is expected to tolerate.
@@ -21,9 +21,9 @@ For work on an output the rules are, the first that applies:
 
 1. *hand over* if no tolerance is left, or if the effort since the last gain exceeds the budget.
 2. Before the first output: *ask*, as long as questions are answered and within their limit; then
-   *act* on the answers so far, since without an output there is nothing to judge. With the first output,
-   *defer*: a human who sees something knows best what is wrong with it (``ControlRules.first``
-   changes that).
+   *act* on the answers so far, since without an output there is nothing to judge. With the first
+   output, *defer*: a human who sees something knows best what is wrong with it
+   (``ControlRules.first`` changes that).
 3. *Defer* if utility is high enough, if the human has spent as much effort as they should be
    asked for, or if they write less and less. Each applies only if the rules set a limit for it.
 4. If the human defers (does not answer a question, asks for just "something better"): *act* if the

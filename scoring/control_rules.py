@@ -34,8 +34,8 @@ class ControlRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             rather work.
         questions: at most this many of them.
         unanswered: after this many deferrals in a row, ask no more before there is an output.
-        first: the side that leads after the first output: the agent (``ask``), the human (``defer``), or
-            the human only if they have said something unasked by then (``follow``).
+        first: the side that leads after the first output: the agent (``ask``), the human
+            (``defer``), or the human only if they have said something unasked by then (``follow``).
         gain: the smallest rise of utility that counts as a gain.
         persist: rounds without a gain in a row after which the lead changes.
         insist: deferrals in a row after which a question is not followed by another, once there is an

@@ -65,7 +65,7 @@ class Approvals(msgspec.Struct, frozen=True, kw_only=True):
         by_unknown: decided, and the log does not say by whom.
         expired: not answered in time.
         unanswered: still open at the session's last record.
-        never_asked: actions of agents that did not ask for approval.
+        never_asked: actions of agents that were taken without asking for approval.
         actions: actions of agents.
     """
 

@@ -6,7 +6,8 @@ of rounds leaves out. Each measure here is a count or a sum over such traces, an
 - cognitive load (Sweller 1988): the most words that waited to be read at one act, and
   hesitation, the time before acts that neither reading nor typing explains;
 - confusion: lines that a human put back, or took back, by editing (requests to clarify: ``turns``);
-- sensemaking: acts by which a human finds something out: their questions and actions (Russell et al. 1993).
+- sensemaking: acts by which a human finds something out: their questions and actions (Russell et
+  al. 1993).
 """
 
 from __future__ import annotations

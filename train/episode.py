@@ -180,7 +180,8 @@ class Episode:
 
         Returns:
             The first observation. Its reward is 0, and the effort of the request counts with the first
-            step. The rewards of all steps add up to the total. The episode may already be over if the human ended it.
+            step. The rewards of all steps add up to the total. The episode may already be over if
+            the human ended it.
 
         Raises:
             InvalidInput: there is no such task, problem or persona; or the episode is not entered.

@@ -43,7 +43,8 @@ class RewardTerms(msgspec.Struct, frozen=True, kw_only=True):
         price: of one unit of it: so much is taken off for each that a round adds. Utilities lie in [0, 1]; at
             0.0005 for each second, ten minutes of reading and typing cost 0.3.
         terminal: weight of U_K, the utility at the end.
-        drop: weight of D@τ = U_k_τ - U_K, which is negative if the human would have left before the end.
+        drop: weight of D@τ = U_k_τ - U_K, which is negative if the human would have left before the
+            end.
         tau: the tolerance τ of that part.
         unproductive: taken off for each round that the human rates below 3.
         repeated: taken off for each question of the agent that it had asked before, and the human had
@@ -243,8 +244,8 @@ def _left_with(trajectory: Trajectory, tau: int) -> float:
 class _Questions:
     """Questions of agents that they had asked before, and a human had answered: by round, how many.
 
-    Two questions are the same if their words are, ignoring case and punctuation. A question is answered if
-    the human said something after it.
+    Two questions are the same if their words are, ignoring case and punctuation. A question is
+    answered if the human said something after it.
     """
 
     def __init__(self) -> None:

@@ -46,8 +46,9 @@ async def sampled_value(
 ) -> SampledValue:
     """The multi-turn value of an episode after a round: what continuations from there earn, on average.
 
-    Each continuation is a fork of the session after the last act of the round. It starts from the shared
-    history with separate draws. An agent available here plays on in place of the one that was trained.
+    Each continuation is a fork of the session after the last act of the round. It starts from the
+    shared history with separate draws. An agent available here plays on in place of the one that
+    was trained.
 
     Args:
         log: holds the session, and takes the continuations.

@@ -38,8 +38,8 @@ class TranscriptRound(msgspec.Struct, kw_only=True):
         records: the records of the round, of all streams, in order of position; measurements after
             the close belong to the last round.
         point: the round in the trajectory.
-        updated: the agent updated the output in this round. Under ``human-turn``, as in the published
-            analysis: any party edited it, whether or not it changed.
+        updated: the agent updated the output in this round. Under ``human-turn``, as in the
+            published analysis: any party edited it, whether or not it changed.
         last_update: the output after the last of these updates; None if there is none.
     """
 

@@ -59,7 +59,7 @@ def _key_by_key() -> Iterator[None]:
 
 
 def _goes_on() -> bool:
-    """Waits for a key; returns whether it asks for the next page. False if the terminal was closed."""
+    """Waits for a key; returns whether it asks for the next page. False if the terminal closed."""
     sys.stdout.write("Enter: next   q: quit ")
     sys.stdout.flush()
     key = os.read(sys.stdin.fileno(), 16).decode(errors="replace")

@@ -44,8 +44,8 @@ _NAMES: Final = _encode(
 def kind_of(options: Options) -> str:
     """The kind of the rows that these options give; empty if they cannot be kept.
 
-    The tolerances do not matter, since rows hold the ratings. If the options hold a user's function,
-    its behaviour is unknown, so the rows are not kept.
+    The tolerances do not matter, since rows hold the ratings. If the options hold a user's
+    function, its behaviour is unknown, so the rows are not kept.
     """
     plugged = options.vague is not is_vague or options.annotator is not annotate
     if options.count is not estimate_tokens or plugged:

@@ -2,7 +2,8 @@
 
 A large log is folded by several processes, each of which folds some sessions. They are plain programs
 that read a request and write rows (see ``worker``), so they can be started from any script or notebook.
-This process folds the rows that another did not deliver, so errors are the same as with one process.
+This process folds the rows that another did not deliver, so errors are the same as with one
+process.
 """
 
 from __future__ import annotations

@@ -41,8 +41,8 @@ DEFINITIONS: Final = 3
 """Version of the definitions of all numbers in a report.
 
 2: missing utility is missing, not 0; closing rounds count for effort only; a greeting is not a
-separate round. 3: every evaluated session that began counts; a closing round holds messages of humans
-only; the scorer whose utility counts is never guessed."""
+separate round. 3: every evaluated session that began counts; a closing round holds messages of
+humans only; the scorer whose utility counts is never guessed."""
 
 FOLD_VERSION: Final = 5
 """Version of the fold from records to rows. Raise it if the same records give other rows."""

@@ -40,8 +40,9 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
         edits: versions of the output that the human made.
         ratings: the ratings that the human gave.
         rounds: the last round.
-        left: whether the human ended the session there; else it was cut off, or is still open. A session that
-            was never closed, as in most logs of chats, was ended there if the agent acted last.
+        left: whether the human ended the session there; else it was cut off, or is still open. A
+            session that was never closed, as in most logs of chats, was ended there if the agent
+            acted last.
     """
 
     session: str
@@ -110,7 +111,7 @@ class BehaviourFold:
 
     @property
     def behaviour(self) -> Behaviour | None:
-        """The human's behaviour; None if no human takes part, or for a fork, which repeats a session."""
+        """The human's behaviour; None without a human, or for a fork, which repeats a session."""
         if self._human is None or self._forked:
             return None
         return Behaviour(

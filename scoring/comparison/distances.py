@@ -60,7 +60,7 @@ def distances(first: Mapping[float, int], second: Mapping[float, int]) -> Distan
 def survival_distances(
     first: Sequence[tuple[int, bool]], second: Sequence[tuple[int, bool]]
 ) -> Distances | None:
-    """The distances of two survival functions by round; None if either lacks a session with a round.
+    """The distances of two survival functions by round; None if either lacks sessions with rounds.
 
     Args:
         first: the last round of each session, and whether the human left there.

@@ -139,8 +139,8 @@ def compare(
         One comparison per pair of names and group, in this order.
 
     Raises:
-        InvalidInput: fewer than two names, one that no session has, an unknown outcome, or sessions whose
-            problem is unknown.
+        InvalidInput: fewer than two names, one that no session has, an unknown outcome, or sessions
+            whose problem is unknown.
     """
     ordered = tuple(dict.fromkeys(names))
     if len(ordered) < 2:

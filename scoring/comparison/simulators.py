@@ -8,8 +8,8 @@ of vague asks, edits of the output, ratings, and survival by round. Per measure:
     chance       95 % quantile of a distance when sessions are dealt out at random to the two sides
 
 Intervals are seeded percentile bootstraps over sessions of both sides, each drawn anew, since turns of one session
-are not independent. A distance is never below 0, and two samples of one population have a distance above 0. A
-distance within chance cannot be told from 0.
+are not independent. A distance is never below 0, and is above it between two samples of one
+population. A distance within chance cannot be told from 0.
 """
 
 from __future__ import annotations

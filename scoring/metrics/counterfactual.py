@@ -11,18 +11,18 @@ utility of the j-th one. With I sessions, and the sums over all of them:
 A session in which τ is never reached contributes 0 to both. A session that was never rated, was not
 evaluated, or whose human left before τ could be reached is in neither, and is counted.
 Continuations without a final utility are left out and counted, and so is a session without any
-others. Intervals are percentile bootstraps over sessions, with the same resamples for all three numbers.
+others. Intervals are percentile bootstraps over sessions, with the same resamples for all numbers.
 
-The variance of d_ij = U_k^(i) - V_ij is decomposed by a one-way random-effects model, d_ij = μ + a_i +
-e_ij, over the I' sessions that reached τ, with N = Σ_i J_i and the ANOVA estimators (Searle, Casella
-and McCulloch 1992, chapter 3):
+A one-way random-effects model, d_ij = μ + a_i + e_ij, decomposes the variance of d_ij = U_k^(i) -
+V_ij over the I' sessions that reached τ. With N = Σ_i J_i, the ANOVA estimators (Searle, Casella
+and McCulloch 1992, chapter 3) are:
 
     within    σ_e² = Σ_i Σ_j (d_ij - d_i)² / (N - I')                          chance, in one session
     between   σ_a² = max(0, (MSB - σ_e²) / n_0)                                sessions, beyond chance
               MSB  = Σ_i J_i (d_i - d)² / (I' - 1)      with d = 1/N Σ_i J_i d_i
               n_0  = (N - Σ_i J_i² / N) / (I' - 1)
 
-``within`` is missing unless some session has two continuations. ``between`` also needs two sessions.
+``within`` is missing unless a session has two continuations. ``between`` also needs two sessions.
 """
 
 from __future__ import annotations

@@ -9,15 +9,15 @@ utility after round k (U_0 = 0, carried forward):
     gain      G    = 1/N Σ_i (max_k U_k^(i) - U_k'_i^(i))            relative: G / first
     drop      D@τ  = 1/N Σ_i (U_k_i,τ^(i) - U_K_i^(i))               relative: D@τ / final
 
-Every evaluated session that began is in every mean, whether an agent acted in it or not. If a session
-poses an output and no agent updated it, its first is 0. A session without an output has neither a
-first nor a gain.
+Every evaluated session that began is in every mean, whether an agent acted in it or not. If a
+session poses an output and no agent updated it, its first is 0. A session without an output has
+neither a first nor a gain.
 
 Missing is missing: a session that was not evaluated, or whose every score failed, is in none of
-these means. If the score of the first update is missing, so are the session's first and gain. D@τ is
-missing in these cases:
+these means. If the score of the first update is missing, so are the session's first and gain. D@τ
+is missing in these cases:
 
-- The session lacks ratings, unless it has at most τ rounds: then nothing is lost, whatever the ratings.
+- The session lacks ratings, unless it has at most τ rounds: then nothing is lost in any case.
 - Its human left, or it was stopped, before τ could be reached.
 - It poses no output and was evaluated only in its last round, so only its result is known.
 - For a group: none of its sessions has a rating.

@@ -181,7 +181,7 @@ def _listed(each: Difference) -> str:
 
 
 def power_document(found: Sequence[Power]) -> Document:
-    """The problems needed to tell each pair of agents apart, and the difference detectable so far."""
+    """The problems needed to tell each two agents apart, and the difference detectable so far."""
     legend = (
         "SD between: standard deviation of the true difference from problem to problem; SD within: of one session of "
         "each agent on the same problem. Detectable: the difference that the problems at hand find with 80 % "
@@ -239,7 +239,7 @@ def _powered(one: Power) -> Section:
 
 
 def sensitivity_document(found: Sensitivity) -> Document:
-    """The drop under each choice, columns per τ, and the choices that change the order of agents."""
+    """The drop under each choice, columns per τ, and choices that change the order of agents."""
     taus = sorted({row.tau for row in found.rows})
     varying = [
         name

@@ -1,8 +1,9 @@
 """Reads from a person's words whether their request is settled, not settled, or neither.
 
-Most of the evidence is in the labels of ``turns``. Phrases add the rest: something works or fails in
-the world, or the person gives up. The rules are free, deterministic, offline, and sometimes wrong. A
-test checks precision and recall on labelled texts, half of which were unseen when the rules were written.
+Most of the evidence is in the labels of ``turns``. Phrases add the rest: something works or fails
+in the world, or the person gives up. The rules are free, deterministic, offline, and sometimes
+wrong. A test checks precision and recall on labelled texts, half of which were unseen when the
+rules were written.
 """
 
 from __future__ import annotations
@@ -126,8 +127,8 @@ def standing(text: str, before: str = "") -> Standing:
     """Whether a request is settled, by what its author says after an agent has acted.
 
     A complaint outweighs thanks. Thanks or praise with a question or a further request are open: the
-    work continues. Words that repeat the message before are unresolved, unless they thank. Words in a
-    language that the rules do not know are open.
+    work continues. Words that repeat the message before are unresolved, unless they thank. Words in
+    a language that the rules do not know are open.
 
     Args:
         text: what the person says.

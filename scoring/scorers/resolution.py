@@ -21,7 +21,7 @@ from .utility import Missing, Score, measured, reference
 __all__ = ("ReadWords", "ResolutionUtility")
 
 ReadWords: TypeAlias = Callable[[str, str], Standing]
-"""Reads the standing of a request from the human's words (first) and their earlier words (second)."""
+"""Reads the standing of a request from the human's words (first) and earlier words (second)."""
 
 UNSAID: Final = "the human's last words do not say whether the request is settled"
 

@@ -56,9 +56,9 @@ was shown a diff, the lines that it adds count instead, once for each edit.
 ``deferrals``: vague asks, see ``turns.is_vague``.
 ``seconds``: session time the human spent. On a virtual clock: modelled reading and typing of those
 texts, and the time spent on drafts that were dropped. On a real clock: from an agent's last act to
-the human's next, at most ``Options.idle_cap`` each time. Without an agent: all of the session's time
-up to their last act, on a real clock with the same cap between two acts. None if no opening says
-which clock is used.
+the human's next, at most ``Options.idle_cap`` each time. Without an agent: all of the session's
+time up to their last act, on a real clock with the same cap between two acts. None if no opening
+says which clock is used.
 ``agent_tokens``, ``human_tokens``: tokens generated, see ``generated_tokens``. ``token_ratio``: agents'
 over humans'; None where humans generated none.
 
@@ -234,7 +234,7 @@ class EffortMeter:
         return not to or not self._humans or not self._humans.isdisjoint(to)
 
     def _take(self, record: Record) -> Lines | None:
-        """Takes a new version of the output; returns the previous one, or None if nothing is new."""
+        """Takes a new version of the output; returns the previous one; None if nothing is new."""
         event = record.event
         if not isinstance(event, SnapshotTaken) or event.digest == self._digest:
             return None

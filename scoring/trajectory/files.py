@@ -10,9 +10,9 @@ A line looks like this, spread out here to be read::
 ``session`` and ``rounds`` are required. In a round, ``utility`` is the newly evaluated utility, or
 null if nothing new was evaluated. Null with ``"updated": true`` means that the output changed and
 its score is missing: a stale point. Without ``updated``, a round counts as updated if it has a
-utility. ``"final": null`` means that the final performance is missing; without ``final`` it is the utility
-of the last round. ``"rounds": []`` means that the user never spoke: one pseudo-round, worth ``final``.
-``"baseline": true`` marks an automated run.
+utility. ``"final": null`` means that the final performance is missing; without ``final`` it is the
+utility of the last round. ``"rounds": []`` means that the user never spoke: one pseudo-round, worth
+``final``. ``"baseline": true`` marks an automated run.
 
 More fields let a trajectory from a log pass through a file unchanged:
 

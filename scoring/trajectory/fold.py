@@ -57,14 +57,15 @@ _NOTHING: tuple[Update, ...] = ()
 class TrajectoryFold:
     """Takes the records of one session, of all streams in order of position, and gives updates.
 
-    Live scoring passes it records from a subscription, a replay from the log; neither knows more than
-    the other. Its memory grows with rounds and snapshots, not with records. The places of measurements
-    among the trace records decide when updates come, but not the final trajectory.
+    Live scoring passes it records from a subscription, a replay from the log; neither knows more
+    than the other. Its memory grows with rounds and snapshots, not with records. The places of
+    measurements among the trace records decide when updates come, but not the final trajectory.
 
     Args:
         session: session id.
         options: how to score.
-        emit: emit updates. Without it, ``feed`` emits none and is faster; the trajectory is the same.
+        emit: emit updates. Without it, ``feed`` emits none and is faster; the trajectory does not
+            change.
         output: the lines of the output, if another fold of the session shares them.
 
     Attributes:

@@ -40,7 +40,7 @@ def labels_of(opened: SessionOpened) -> Mapping[str, str]:
 
 
 def is_baseline(opened: SessionOpened) -> bool:
-    """Whether a session is an automated run: by ``config["baseline"]``, or else if it lacks a human."""
+    """Whether a session is an automated run: ``config["baseline"]``, or else without a human."""
     said = opened.config.get("baseline")
     return said if isinstance(said, bool) else _first(opened, "human") is None
 

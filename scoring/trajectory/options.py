@@ -37,8 +37,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
             compared as versions (``1.10`` is newer than ``1.9``).
         judge: whose ``ProgressRated`` counts: a scorer as above, ``human`` for ratings in the trace
             (a person or a simulated user), ``none`` for no judge, in which case all ratings are
-            missing. ``auto``: ``config["judge"]`` of the session. If it names none, scoring does not
-            wait for ratings, but recorded ones still count, the human's first.
+            missing. ``auto``: ``config["judge"]`` of the session. If it names none, scoring does
+            not wait for ratings, but recorded ones still count, the human's first.
         count: counts the tokens of a text.
         vague: whether a human's message is a deferral. If another ``annotator`` is given and this is
             not, its label ``vague`` decides.

@@ -20,7 +20,8 @@ Lines: TypeAlias = Mapping[str, list[str]]
 class OutputLines:
     """Splits each version of the output once, and compares two of them once.
 
-    Folds of one session may share it if they take the same records in turn. Do not change its results.
+    Folds of one session may share it if they take the same records in turn. Do not change its
+    results.
 
     Attributes:
         coarse: the last two outputs that ``new`` compared were not compared in full: see ``Matching.whole``.

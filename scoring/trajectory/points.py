@@ -30,7 +30,7 @@ UNDECIDED = "several scorers measured utility, and none is chosen"
 """Why utility is missing although several scorers ran: none was chosen to count."""
 
 NO_SCORE = "no score of its output has a value"
-"""Why utility is missing although a scorer ran or was configured: each score failed or is pending."""
+"""Why utility is missing although a scorer ran or was configured: scores failed or are pending."""
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -129,7 +129,7 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def undecided(candidates: Iterable[str]) -> str | None:
-    """Why utility is missing, if there are several scorers to choose from; None if there are none."""
+    """Why utility is missing, if there are several scorers to choose from; None without any."""
     names = ", ".join(candidates)
     return f"{UNDECIDED} (--utility): {names}" if names else None
 

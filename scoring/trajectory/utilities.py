@@ -71,8 +71,8 @@ class UtilityBook:
     """Collects the scores of one session from all utility scorers, and says which count.
 
     If a round has several snapshots, the last one with a score counts; a score of the round itself
-    takes precedence. A later record in a stream replaces an earlier one about the same thing, except
-    that a missing score does not replace a value.
+    takes precedence. A later record in a stream replaces an earlier one about the same thing,
+    except that a missing score does not replace a value.
 
     Args:
         wanted: as ``Options.utility``.
