@@ -1,4 +1,4 @@
-"""What connects a log to other tools: importers, AG-UI, HTTP, OpenTelemetry, LiteLLM, chat messages."""
+"""Connects a log to other tools: importers, AG-UI, HTTP, OpenTelemetry, LiteLLM, chat messages."""
 
 from __future__ import annotations
 

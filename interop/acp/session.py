@@ -30,7 +30,7 @@ class AgentSession:
     Args:
         voice: where it is recorded.
         files: what is known of files.
-        model: the model behind the agent; None if nobody says.
+        model: the model behind the agent; None if unknown.
         mode: the mode that the agent is in.
 
     Attributes:

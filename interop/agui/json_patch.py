@@ -129,7 +129,7 @@ class _Work:
     def _open(self, pointer: JSON) -> None:
         """Copies what lies on the way to a place, unless it is a copy already."""
         if not isinstance(pointer, str):
-            return  # the library says what is wrong with it
+            return  # the library reports the problem
         tokens = _tokens(pointer)
         above: list[JSON] | dict[str, JSON] | None = None
         key: int | str = 0
@@ -175,7 +175,7 @@ class _Work:
         return now
 
     def _count(self, pointer: JSON) -> None:
-        """Counts what is copied, since copies of copies would soon fill the memory."""
+        """Counts the copies, since copies of copies would soon fill the memory."""
         self._copied += len(msgspec.json.encode(self._find(pointer)))
         if self._copied > _LARGEST:
             raise InvalidInput(

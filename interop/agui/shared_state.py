@@ -59,14 +59,14 @@ class SharedState:
         return value_at(whole, self.tokens), without(whole, self.tokens)
 
     def change_to(self, whole: JSON) -> Change:
-        """What becomes another in another state."""
+        """The changes between the held state and a new one."""
         part, rest = self.split(whole)
         digests = (codec.digest(part), codec.digest(rest))
         edited, moved = (new != old for new, old in zip(digests, self._digests, strict=True))
         return Change(part, rest, edited, moved)
 
     def take_part(self, part: JSON) -> None:
-        """The output is this now."""
+        """Sets the output."""
         self.part = part
         self._digests = (codec.digest(part), self._digests[1])
 

@@ -1,4 +1,4 @@
-"""What one client of the HTTP interface may take, so that none can take it from the others."""
+"""Limits for one client of the HTTP interface, so that none can starve the others."""
 
 from __future__ import annotations
 

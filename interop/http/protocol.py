@@ -28,7 +28,7 @@ class HttpProtocol(HttpToolsProtocol):
         return cycle is not None and not cycle.response_complete
 
     def data_received(self, data: bytes) -> None:
-        """Takes what came; refuses it if it is not HTTP, or a head is too large."""
+        """Takes input; refuses it if it is not HTTP, or a head is too large."""
         self._moved = False
         try:
             super().data_received(data)

@@ -1,4 +1,4 @@
-"""What clients are answered: pages and problems as JSON, and which error has which status."""
+"""Responses to clients: pages and problems as JSON, and the status of each error."""
 
 from __future__ import annotations
 

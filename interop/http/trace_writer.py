@@ -117,7 +117,7 @@ class _KnownSession:
     def _make(
         self, opening: Sequence[Draft], posted: Sequence[Draft]
     ) -> tuple[list[Draft], StaleBase | None]:
-        """What posted events become, and why the last of them was refused, if it was."""
+        """The drafts for posted events, and the reason if the last of them was refused."""
         state = self._state.copy()
         made = list(opening)
         for draft in made:

@@ -122,7 +122,7 @@ class DirectoryImporter:
 
     @property
     def each(self) -> Importer | None:
-        """What reads each file; None if each is recognised by itself."""
+        """The importer of all files; None if each is recognised by itself."""
         return self._importer
 
     @property

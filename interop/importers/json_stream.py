@@ -288,7 +288,7 @@ class _Scanner:
             size *= 2
 
     def _release(self) -> None:
-        """Forgets what was gone over."""
+        """Drops the part of the buffer that was read."""
         del self._buffer[: self._at]
         self._base += self._at
         self._at = 0

@@ -1,6 +1,6 @@
 """Labels that a person gives to imported sessions, to complete or correct the source. The person's
 labels take precedence, since a source often names roles only (``assistant``). The source's own task
-and instance stay in the session's ``config["imported"]["said"]``; of the agent, in its
+and instance stay in the session's ``config["imported"]["said"]``, and its agent in the
 participants.
 """
 
@@ -24,11 +24,11 @@ _OWN: Final = ("agent", "task", "instance")
 
 @final
 class Labels(msgspec.Struct, frozen=True, kw_only=True):
-    """What all sessions of a source are labelled with.
+    """The labels of all sessions of a source.
 
     Attributes:
-        task: name of the task; None for what the source says.
-        instance: the task instance; None for what the source says.
+        task: name of the task; None for the source's own.
+        instance: the task instance; None for the source's own.
         group: labels to group by: ``agent`` and any others.
     """
 

@@ -541,7 +541,7 @@ class _Import:
             await self._close(stream)
 
     async def _flush(self, before: str | None = None) -> None:
-        """Writes the trace before what was measured of it."""
+        """Writes the trace before its measurements."""
         await self.settle()
         for name in sorted(self._streams, key=lambda name: name != TRACE):
             if name != before and not self._refused:

@@ -62,7 +62,7 @@ It has other marks for a transfer, and for cases outside its instructions.
 """
 
 SIMULATED: Final = "simulated"
-"""What decides for the user, if no more is known of it: it is always a program."""
+"""Policy of the user if the source names none: it is always a program."""
 
 
 class Turn(NamedTuple):
@@ -267,7 +267,7 @@ def _is_written(run: _Run, turns: Sequence[Turn]) -> bool:
 
 
 def _read_calls(turns: Sequence[Turn]) -> Iterator[Turn]:
-    """The same messages, with calls and results separated from what was said."""
+    """The same messages, with calls and results separated from texts."""
     called = False
     for turn in turns:
         said = next((step for step in turn.steps if isinstance(step, Utterance)), None)
@@ -509,7 +509,7 @@ def _opened_2(
 
 def _called(item: Item, info: _Info) -> ModelCalled | None:
     """The model call behind a message, if anything is known of it."""
-    # A model whose price is not known is written down as costing nothing.
+    # The benchmark records models without a known price as costing 0.
     usage, cost = usage_of(item.get("usage")), amount_of(item.get("cost")) or None
     if usage is None and cost is None:
         return None

@@ -33,7 +33,7 @@ class EmbeddedLog(Protocol):
 
     @property
     def recorder(self) -> Recorder:
-        """What events are handed over to."""
+        """The log that receives events."""
         ...
 
 
@@ -81,7 +81,7 @@ class CallWaiter(Protocol):
 
 
 class _CallOutcome(NamedTuple):
-    """What distinguishes one attempt of a call from another: LiteLLM may report each more than once."""
+    """Distinguishes the attempts of a call, since LiteLLM may report each more than once."""
 
     failed: bool
     began: datetime

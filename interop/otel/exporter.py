@@ -77,7 +77,7 @@ class OtelExport:
     Args:
         log: the log.
         emitter: sends the signals.
-        folds: make the signals.
+        folds: makes the folds of a session, which define the signals.
         session: only this session; None for all.
         name: under which the log keeps the checkpoint; None to keep none.
         after_position: position to begin after if the log keeps no checkpoint under that name.
@@ -203,7 +203,7 @@ class OtelExport:
             self._follower.done(record.position)
 
     async def _exporter_of(self, record: Record) -> SessionExporter:
-        """What exports the session of a record; made anew if it is not at hand."""
+        """The exporter of a record's session; made anew if it is not cached."""
         session = record.session
         exporter = self._sessions.get(session)
         if exporter is None:
@@ -212,7 +212,7 @@ class OtelExport:
         return exporter
 
     async def _begin(self, record: Record) -> SessionExporter:
-        """What exports a session, given all that the log holds of it before a record."""
+        """Makes the exporter of a session from all its earlier records in the log."""
         history = [earlier async for earlier in read_before(self._log, record)]
         first = history[0] if history else record
         origin, virtual = None, False

@@ -203,7 +203,7 @@ class ScoreSignals:
             yield from self._final(last.utility)
 
     def _oversee(self) -> Iterator[Signal]:
-        """What oversight has grown by; no agent is in the middle of a turn."""
+        """The growth of oversight; called when no agent is in the middle of a turn."""
         before, self._overseen = self._overseen, self._oversight.measures
         now = self._overseen
         for acts, seconds in now.stretches[len(before.stretches) :]:
@@ -226,8 +226,8 @@ class ScoreSignals:
             yield MetricMeasured(names.FINAL_UTILITY, utility, self._labels)
 
     def _count(self, effort: Mapping[str, float | None]) -> Iterator[Signal]:
-        """What effort grew by; a measure that shrinks, as the human reads less than was put up,
-        waits until it is above what was counted.
+        """The growth of effort. A measure can shrink, as when the human reads less than was shown.
+        It then counts again once it exceeds its earlier maximum.
         """
         for measure, (metric, attributes) in _COUNTED.items():
             value = effort.get(measure)

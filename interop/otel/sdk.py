@@ -130,7 +130,7 @@ class Emitter:
                 )
 
     def session(self, session: str, opened: float, *, virtual: bool) -> SessionEmitter:
-        """What emits the signals of one session; see ``SessionEmitter``."""
+        """Makes the emitter of one session's signals; see ``SessionEmitter``."""
         return SessionEmitter(self, session, opened, virtual=virtual)
 
     def measure(self, signal: MetricMeasured) -> None:

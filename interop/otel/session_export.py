@@ -31,7 +31,7 @@ class EmitsSessions(Protocol):
     """Emits the signals of all sessions; ``sdk.Emitter`` does, through OpenTelemetry."""
 
     def session(self, session: str, opened: float, *, virtual: bool) -> EmitsSignals:
-        """What emits the signals of one session.
+        """Makes the emitter of one session's signals.
 
         Args:
             session: session id.

@@ -48,7 +48,7 @@ _WORK = frozenset({"ModelCalled", "NoteTaken", "ActorFailed"})
 
 @final
 class _Turn:
-    """What one actor did in the round that is open."""
+    """The acts of one actor in the open round."""
 
     def __init__(self, key: str, start: float, role: str) -> None:
         self.key = key
@@ -391,4 +391,4 @@ _HANDLERS: Mapping[str, Callable[[SpanFold, Record], Iterable[Signal]]] = {
     "ModelCalled": SpanFold._call,
     "SessionClosed": SpanFold._close,
 }
-"""What more there is to a record of the trace, by its kind."""
+"""Additional attributes of a trace record, by its kind."""

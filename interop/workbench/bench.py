@@ -22,7 +22,7 @@ __all__ = ("Bench", "BenchLimits")
 
 
 class BenchLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """What one client of the workbench may take.
+    """Limits for one client of the workbench.
 
     Attributes:
         reads: requests that read, of one user at one address, or of all strangers at one address: at

@@ -38,7 +38,7 @@ _KEYS: Final = {
         ("/", "find; Enter: the next one, Shift Enter: the one before"),
     ),
 }
-"""What keys do, by page."""
+"""The functions of keys, by page."""
 
 
 def page(

@@ -54,8 +54,8 @@ _TITLES: Final = (
 
 
 Urgency: TypeAlias = tuple[int, int, int]
-"""What open sessions are sorted by, the greatest first: unproductive rounds in a row, approvals that
-wait, and rounds since the utility last rose.
+"""Sort key of open sessions, the greatest first: unproductive rounds in a row, waiting approvals,
+and rounds since the utility last rose.
 """
 
 

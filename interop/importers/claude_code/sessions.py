@@ -178,7 +178,7 @@ _CONVERSATION: Final = frozenset({"user", _REPLY})
 
 
 class _Part(NamedTuple):
-    """Lines of one file that follow each other, and whose they are.
+    """Consecutive lines of one file, and the actor they belong to.
 
     Attributes:
         path: of the file.
@@ -355,7 +355,7 @@ class SessionFile:
         return seconds_of(line.timestamp, self._reading.zone)
 
     def _helper_file(self, agent: str) -> Path | None:
-        """The file of a subagent, in the folder of the session or in a separate one."""
+        """The file of a subagent, in the session's folder or in a ``subagents`` folder below it."""
         name = f"agent-{agent}.jsonl"
         if "/" in agent or "\\" in agent:
             return None
@@ -366,7 +366,7 @@ class SessionFile:
         return next(found, None)
 
     def _file_of(self, session: str) -> Path | None:
-        """The file of the session that a subagent belongs to, if it is in the same folder."""
+        """The file of a subagent's session, in the same folder or above ``subagents``."""
         for place in (self._path.parent, self._path.parent.parent.parent):
             named = place / f"{session}.jsonl"
             if "/" not in session and named.is_file() and is_inside(named, place):

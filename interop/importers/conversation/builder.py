@@ -276,7 +276,7 @@ class ConversationBuilder:
         return self._builder.put(MessageSent(text=step.text, to=to), actor, whose, time, id=id)
 
     def _take_turn(self, name: str | None, actor: str) -> None:
-        """Assigns thoughts without a name: to the main agent, else to the last one."""
+        """Notes the agent whose thoughts come without a name: the main agent, else the last one."""
         self._has_main = self._has_main or name is None
         if name is None or not self._has_main:
             self._speaker = actor, "agent"

@@ -20,7 +20,7 @@ def count_of(value: object) -> int | None:
 
 
 def amount_of(value: object) -> float | None:
-    """A number from 0, such as of seconds or dollars; None for anything else, and for what is not finite."""
+    """A finite number from 0, e.g. of seconds or dollars; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     return float(value) if 0 <= value <= _LARGEST else None
@@ -33,7 +33,7 @@ def share_of(value: object) -> float | None:
 
 
 def counted(tokens: Tokens) -> Tokens:
-    """Tokens without the impossible counts."""
+    """Tokens without impossible counts."""
     counts = msgspec.structs.asdict(tokens)
     return Tokens(**{field: count_of(count) for field, count in counts.items()})
 

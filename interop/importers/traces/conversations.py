@@ -43,7 +43,7 @@ _EXECUTES: Final = re.compile(
     r"(?:execute_tool|execute tool|running tool|call_tool|tool|function)\b:?\s+(\S.*)",
     re.IGNORECASE,
 )
-"""What frameworks call the span of a tool, with the tool's name behind it."""
+"""Names that frameworks give to a tool's span, before the tool's name."""
 
 
 def transcripts_of(
@@ -202,7 +202,7 @@ class ConversationReader:
         self._questions = QuestionReader()
 
     def read(self, spans: Sequence[Span]) -> Iterator[Entry]:
-        """What each span says.
+        """Yields the entries of each span.
 
         Args:
             spans: in the order of their beginnings.

@@ -34,7 +34,7 @@ __all__ = ("LangfuseImporter",)
 _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _KINDS: Final[Mapping[str, SpanKind]] = {"GENERATION": "model", "TOOL": "tool", "AGENT": "agent"}
 _TURN: Final = re.compile(r"(?:invoke_agent|agent_run)\s+\[?([^\]]+)\]?")
-"""What frameworks call the span of an agent's turn, with the agent's name behind it."""
+"""Names that frameworks give to the span of an agent's turn, before the agent's name."""
 
 
 class ScoreConfig(msgspec.Struct, rename="camel"):

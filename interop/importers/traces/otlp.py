@@ -135,7 +135,7 @@ def _one_span(data: bytes | msgspec.Raw, where: str) -> Iterator[Span | Remark]:
 
 
 def spans_of_request(data: bytes | msgspec.Raw, where: str) -> Iterator[Span | Remark]:
-    """The spans in a request; a remark for what is none."""
+    """The spans in a request; a remark for each invalid one."""
     try:
         request = decode(data, _Request)
     except InvalidInput as error:
@@ -151,7 +151,7 @@ def spans_of_request(data: bytes | msgspec.Raw, where: str) -> Iterator[Span | R
 
 
 def _read(data: bytes | msgspec.Raw, where: str) -> Span | Remark:
-    """A span, or what is wrong with it."""
+    """A span, or its problem."""
     try:
         return _span(decode(data, _Span), where)
     except InvalidInput as error:

@@ -29,7 +29,7 @@ REQUEST_FIELDS: Final[Fields] = {1: {1: {1: _PAIR, 3: {}}, 2: {1: {3: _PAIR}, 2:
 
 
 def spans_of_message(data: bytes, where: str) -> Iterator[Span | Remark]:
-    """The spans in a request; a remark for what is none.
+    """The spans in a request; a remark for each invalid one.
 
     Raises:
         MissingExtra: the definitions of OpenTelemetry are not installed.

@@ -110,5 +110,5 @@ def read_stored(
 
 
 def _outline(span: Span) -> Span:
-    """What says which conversation a span belongs to, and in which order, without what it holds."""
+    """A span without its contents: only the parts that place it in a conversation."""
     return msgspec.structs.replace(span, input=None, output=None, where="", name="", error=None)

@@ -74,7 +74,7 @@ class Disclosure:
 
 
 def _withheld(record: Record) -> Record:
-    """A record without what is private in it."""
+    """A record without its private parts."""
     event = record.event
     kept: Event | None = None
     if isinstance(event, SessionOpened):

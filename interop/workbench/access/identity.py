@@ -25,8 +25,8 @@ LIFE: Final = 30 * 86400.0
 """Seconds that links and cookies hold, unless it is said otherwise."""
 
 BenchRole = Literal["viewer", "operator", "participant"]
-"""The rights of a user. A viewer reads all sessions, without what is private in them. An operator
-reads everything, and takes part in sessions. A participant sees one session, as one of its actors.
+"""The rights of a user. A viewer reads all sessions, without their private parts. An operator reads
+everything, and takes part in sessions. A participant sees one session, as one of its actors.
 """
 
 

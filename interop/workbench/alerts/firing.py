@@ -30,7 +30,7 @@ _DECIDING: Final = _READ | {"SnapshotTaken"}
 
 
 class FiringKey(NamedTuple):
-    """What tells a firing from others of its session, in any copy of the log.
+    """The key of a firing within its session, in any copy of the log.
 
     Attributes:
         rule: the rule's text.
@@ -62,7 +62,7 @@ class Firing(NamedTuple):
 
     @property
     def key(self) -> FiringKey:
-        """What tells it from others of its session."""
+        """Its key within the session."""
         return FiringKey(self.rule, self.cause)
 
 
@@ -127,7 +127,7 @@ class FiringFold:
         try:
             stopped = self._fold(record)
         except CodecError:
-            return []  # its page says what is damaged
+            return []  # its page reports the damage
         deciding = stopped or record.kind in _DECIDING or record.body is None
         if not (deciding or self._by_numbers):
             return []

@@ -1,4 +1,4 @@
-"""What alert rules have fired for, derived from the log for all who look at it: latest sessions first."""
+"""The firings of alert rules, derived from the log for all viewers: latest sessions first."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class AlertHistory:
         return self.position is not None and not self._due
 
     async def soon(self) -> None:
-        """Reads what is new, but for a moment only: the rest is left for the next time.
+        """Reads new records, but only for a moment: the rest is left for the next time.
 
         Raises:
             LogError: the log cannot be read.
@@ -97,7 +97,7 @@ class AlertHistory:
             await self.refresh()
 
     async def refresh(self) -> None:
-        """Reads what is new.
+        """Reads new records.
 
         Raises:
             LogError: the log cannot be read.

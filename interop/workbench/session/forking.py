@@ -21,7 +21,7 @@ def is_kind(name: str) -> bool:
 
 
 class Forking(msgspec.Struct, frozen=True, kw_only=True):
-    """What there is to choose from for a fork of a session.
+    """The choices for a fork of a session.
 
     Attributes:
         agents: kinds of agents that have sessions of its task.

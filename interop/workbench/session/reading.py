@@ -159,7 +159,7 @@ class WorkFold:
         return self._stints[bisect_left(self._stints, after + 1, key=lambda one: one.number) :]
 
 
-# --- what is known of a session's records without holding them ------------------------------------
+# --- the known facts about a session's records, without holding them ------------------------------
 
 
 _AT_ONCE: Final = 64  # records to process before other tasks get a turn

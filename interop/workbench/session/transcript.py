@@ -51,7 +51,7 @@ def document(event: SnapshotTaken) -> Html:
 
 
 async def difference(before: SnapshotTaken | None, after: SnapshotTaken) -> Html:
-    """What changed between two versions: all lines of them that differ."""
+    """The changes between two versions: all lines that differ."""
     return await anyio.to_thread.run_sync(_difference, before, after)
 
 
@@ -242,7 +242,7 @@ class Transcript:
         return self._trace[version]
 
     def _button(self, record: Record) -> Node:
-        """What shows a version of the output; None for other records."""
+        """The button that shows a version of the output; None for other records."""
         if record.kind != "SnapshotTaken":
             return None
         show = f"Draft {self._reading.draft_number(record.version)}"
@@ -279,7 +279,7 @@ class Transcript:
 
 
 def _advice(update: Update) -> Html:
-    """What scoring advises at a record."""
+    """The advice of scoring at a record."""
     told = describe_update(update)
     mark = {StopAdvice: "■ Stop advised: ", StopWithdrawn: "□ Advice withdrawn: "}
     text = "" if told is None else ": ".join(part for part in (told.does, told.text) if part)

@@ -156,7 +156,7 @@ class _Routes:
         return as_json({"rows": rows})
 
     async def stream(self, request: Request) -> EventStream:
-        """What changes in the list, as server-sent events."""
+        """The changes in the list, as server-sent events."""
         address = parse_address(request.query_params.multi_items()).first_page()
         after = position_of(request)
         return streaming(self._bench, self._messages(address, after))

@@ -1,4 +1,4 @@
-"""What runs the sessions that people take part in: the command line has it, since it knows tasks."""
+"""The protocol for running sessions with people; the command line implements it."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ __all__ = (
 
 
 class _Act(msgspec.Struct, frozen=True, kw_only=True, tag_field="act", forbid_unknown_fields=True):
-    """What all share: the session, as whom, and an id that makes sending it again harmless."""
+    """The common fields: session, actor, and an id that makes repeated requests harmless."""
 
     session: str
     actor: str
