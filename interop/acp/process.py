@@ -32,7 +32,7 @@ _GRACE: Final = 10.0  # seconds that an agent has to end once the editor is gone
 _KILL: Final = 5.0  # and once it was asked to
 _BACKLOG: Final = 5.0  # seconds for which what waits for the recorder is handed over
 _DEADLINE: Final = 1.0  # and for which it is waited for then, since an editor may wait for us
-_PIPE: Final = 2**20  # bytes that the pipe to the recorder holds, if it can be said
+_PIPE: Final = 2**20  # size of the pipe to the recorder in bytes, if it can be set
 _PR_SET_PDEATHSIG: Final = 1
 
 
@@ -108,7 +108,7 @@ def run_proxy(
 
 
 def end_like(status: int) -> int:
-    """Ends this program as an agent ended, if a signal ended it; else returns the exit code.
+    """If a signal ended the agent, ends this program the same way; else returns the exit code.
 
     Args:
         status: of the agent.
@@ -139,7 +139,7 @@ def _take_standard_streams() -> _Ends:
 
 
 def _bound_to_us() -> Callable[[], None] | None:
-    """Has the agent end with this program even if that is killed, if the system offers that."""
+    """Ends the agent with this program, even if that is killed, on systems that support it."""
     if sys.platform != "linux":
         return None
     import ctypes

@@ -23,10 +23,10 @@ ROOM: Final = 256 * 2**20
 class Tap:
     """A pipe to the recorder, and a queue for what it cannot take at once.
 
-    A copy that the pipe has room for is in it before the bytes are passed on, so that it is recorded
-    even if this program is killed. What the recorder is too slow for waits; if more waits than
-    there is room for, copies are left out, and the recorder is sent a mark where they are missing.
-    If the recorder is gone, copies are dropped. Both are said.
+    A copy that the pipe has room for is in it before the bytes are passed on, so that it is
+    recorded even if this program is killed. Copies wait if the recorder is slow. If the queue is
+    full, copies are left out, and the recorder gets a mark in their place. If the recorder is gone,
+    copies are dropped. Both cases are reported.
 
     Args:
         sink: a descriptor that the recorder reads from; owned by this from now on, and made

@@ -20,7 +20,7 @@ from ...engine.session.state import TraceState
 
 __all__ = ("TraceWriter",)
 
-_KNOWN: Final = 1024  # sessions whose state is kept at hand
+_KNOWN: Final = 1024  # sessions whose state is cached
 _NEAR: Final = 256  # records between two that are read on, instead of asking again
 
 

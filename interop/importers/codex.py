@@ -258,7 +258,7 @@ class Branch(NamedTuple):
     last: int
 
     def holds(self, number: int) -> bool:
-        """Whether a line lies in it."""
+        """Whether it contains a line."""
         return self.first <= number <= self.last
 
 

@@ -25,7 +25,7 @@ __all__ = ("DirectoryImporter", "Source", "sources_in")
 class SessionNames:
     """Goes over the sources of one import in order.
 
-    A session that is there again with the same events, or with more of them, keeps its name, and
+    A session that occurs again with the same events, or with more of them, keeps its name, and
     continues at its last event. One with other events is another session: it gets the name of its
     file behind its own.
     """

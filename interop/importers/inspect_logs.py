@@ -100,7 +100,7 @@ def _zstandard(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
 
 
 def _as_stored(info: zipfile.ZipInfo) -> zipfile.ZipInfo:
-    """The member as if it were not compressed, so that its bytes are read as they lie there."""
+    """The member as if it were not compressed, so that its stored bytes are read."""
     stored = copy.copy(info)
     stored.compress_type = zipfile.ZIP_STORED
     stored.file_size = info.compress_size

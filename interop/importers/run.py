@@ -183,7 +183,7 @@ class ImportStream:
 
 
 async def begin_all(streams: Iterable[ImportStream]) -> None:
-    """Has each of these streams begun, as many at once as wait for the log: while one waits, another
+    """Begins each of these streams, as many at once as wait for the log: while one waits, another
     task takes over, so that there are no more tasks than that.
     """
     left = iter(streams)
@@ -526,7 +526,7 @@ class _Import:
         )
 
     async def _end(self) -> None:
-        """Has the session that was read last written, or wait if it is short."""
+        """Writes the session that was read last, or lets it wait if it is short."""
         streams = list(self._streams.values())
         if [stream.name for stream in streams] == [TRACE] and streams[0].is_short:
             self._streams = {}

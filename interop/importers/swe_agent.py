@@ -165,7 +165,7 @@ class _Reader:
         self._open_call = ""
 
     def steps(self, message: _Message, number: int) -> Iterator[Step]:
-        """The steps of a message; raises InvalidInput if it is none."""
+        """The steps of a message; raises InvalidInput if it is not a message."""
         if message.is_demo:
             yield Omission("a demonstration")
         elif message.role == "assistant":

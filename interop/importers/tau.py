@@ -74,7 +74,7 @@ class Turn(NamedTuple):
 
 
 def turns_of(items: Sequence[Item], where: str, session: str) -> Iterator[Turn | Remark]:
-    """The messages of a run; a remark if one is none."""
+    """The messages of a run; a remark if one is invalid."""
     for index, item in enumerate(items, start=1):
         try:
             yield Turn(index, item, list(steps_of(item)))

@@ -37,7 +37,7 @@ def zone_name(zone: tzinfo | None) -> str:
 
 
 def seconds_of(stamp: object, zone: tzinfo | None) -> float | None:
-    """Seconds since the epoch of a time stamp; None if it is none.
+    """Seconds since the epoch of a time stamp; None if it is not one.
 
     A number is taken for such seconds; a number beyond the year 9999, such as milliseconds, is not
     a time. A text is read as ISO 8601; without a zone it is local time in ``zone``. If an hour

@@ -156,7 +156,7 @@ class TraceBuilder:
         return self._handle(CloseSession(closed), Sender(closed.by, role, time))
 
     def measure(self, scored: UtilityScored) -> Foreign:
-        """A score of the last snapshot; of the last round if there is no snapshot."""
+        """A score of the last snapshot; of the last round if the session lacks a snapshot."""
         state = self.state
         if state.snapshot is not None:
             scored = msgspec.structs.replace(scored, snapshot=state.snapshot)

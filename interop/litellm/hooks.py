@@ -40,7 +40,7 @@ class LiteLLMLogger(CustomLogger):
         return self._calls.wait(session, seconds)
 
     def statistics(self) -> LiteLLMStatistics:
-        """How it stands."""
+        """The state of the logger."""
         return self._calls.statistics()
 
     # --- called by LiteLLM --------------------------------------------------------------------------

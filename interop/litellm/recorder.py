@@ -228,7 +228,7 @@ class CallRecorder:
         return not self.under_way(session)
 
     def statistics(self) -> LiteLLMStatistics:
-        """How it stands."""
+        """The state of the recorder."""
         with self._lock:
             return LiteLLMStatistics(
                 recorded=self._recorded,

@@ -38,7 +38,7 @@ VERSION: Final = "1"
 """Version of the export; the log keeps a checkpoint per name and version."""
 
 _BATCH: Final = 256  # records that are exported in one go
-_KEEP: Final = 4096  # sessions whose state is kept at hand
+_KEEP: Final = 4096  # sessions whose state is cached
 _SAVE: Final = 5.0  # seconds between checkpoints
 
 
@@ -57,7 +57,7 @@ class ExportStatistics(msgspec.Struct, frozen=True, kw_only=True):
         lag: how many positions the log is ahead of that.
         exported: records exported since it was started.
         failed: failures; failed records are not exported again.
-        sessions: sessions at hand.
+        sessions: cached sessions.
     """
 
     position: int

@@ -73,7 +73,7 @@ class Envelope(msgspec.Struct, frozen=True, gc=False):
         type: ``user``, ``assistant``, ``system`` and others.
         subtype: of a ``system`` line.
         uuid: its id; None for a line outside of the conversation.
-        parent: id of the line that it hangs on.
+        parent: id of its parent line.
         logical_parent: id of the line that it follows, if a summary took the place of what was
             before.
         sidechain: it belongs to a subagent.
@@ -145,7 +145,7 @@ _decode_line: Final = decoder_of(Line)
 
 
 def envelopes_in(path: Path, *, growing: bool = False) -> Iterator[Envelope | Remark]:
-    """The envelopes of all lines, in order; a remark for a line that is none.
+    """The envelopes of all lines, in order; a remark for an invalid line.
 
     Args:
         path: of the file.

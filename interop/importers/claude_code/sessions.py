@@ -116,7 +116,7 @@ class EntryTree:
         return sorted(kept)
 
     def _hanging(self, place: int, replies: set[str | None]) -> Iterator[int]:
-        """Places of what hangs on an entry and belongs to one of these replies, and of results."""
+        """Places of an entry's children that belong to one of these replies, and of results."""
         only = self._only[place]
         if only != _NONE:
             reply = self._entries[only].reply
@@ -127,7 +127,7 @@ class EntryTree:
         if hanging is None:
             return
         yield from hanging.get(None, ())
-        # Of both the shorter is gone through: a message may have been answered anew a thousand times.
+        # Goes through the shorter one: a message may have been answered a thousand times.
         few, many = (hanging, replies) if len(hanging) <= len(replies) else (replies, hanging)
         for reply in few:
             if reply is not None and reply in many:
@@ -135,7 +135,7 @@ class EntryTree:
 
 
 def _is_one_line(entries: Sequence[Envelope]) -> bool:
-    """Whether each entry hangs on the one before it, as when nothing ran side by side."""
+    """Whether each entry's parent is the one before it, as when nothing ran in parallel."""
     return all(entry.parent == before.uuid for before, entry in pairwise(entries))
 
 

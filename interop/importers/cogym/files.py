@@ -147,7 +147,7 @@ def rows_of(path: Path) -> Iterator[Piece]:
 
 
 def row_of(piece: Piece) -> Row | Remark:
-    """A record; a remark if it is none."""
+    """A record; a remark if it is not one."""
     try:
         return decode(piece.data, Row)
     except InvalidInput as error:
@@ -226,7 +226,7 @@ def _members(data: bytes) -> tuple[str, ...]:
 
 
 def results_of(path: Path) -> Mapping[str, JSON] | None:
-    """An object in a file of results; None if there is no such file.
+    """An object in a file of results; None if the file is missing.
 
     Raises:
         InvalidInput: it holds something else.

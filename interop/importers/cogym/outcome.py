@@ -166,7 +166,7 @@ def calls_of(info: Info) -> Iterator[ModelCalled]:
 
 
 def score_of(run: Run) -> tuple[UtilityScored | None, Remark | None]:
-    """The final performance; None if there is no result, with a remark if it is unreadable."""
+    """The final performance; None if the result is missing, with a remark if it is unreadable."""
     if run.directory is None:
         return None, None
     path = run.directory / _PERFORMANCE

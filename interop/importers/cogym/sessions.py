@@ -150,7 +150,7 @@ def _by_look(body: str) -> dict[str, str] | None:
 
 
 def _end_of_value(body: str, start: int) -> int:
-    """Where the next key begins, outside of quotes and brackets; else the end."""
+    """The start of the next key, outside of quotes and brackets; else the end."""
     closing: list[str] = []
     quote = ""
     begun = False

@@ -57,7 +57,7 @@ def transcripts_of(
     """The conversations in spans, in the order in which they began.
 
     Args:
-        spans: in any order; one that is there twice counts once.
+        spans: in any order; one that occurs twice counts once.
         format: name of the importer.
         where: the place in the source.
         inputs: of the whole, in addition to the inputs of outermost spans.

@@ -159,7 +159,7 @@ def _named(span: Span, session: str, trace: str) -> Span:
 
 
 _FORMAT: Final = "otlp"
-_KNOWN: Final = 256  # sessions whose state is kept at hand
+_KNOWN: Final = 256  # sessions whose state is cached
 _LOOK: Final = 0.2  # seconds between two looks at what waits
 _TRIES: Final = 5  # to append while others write into the same session
 _MOST: Final = 64 * 2**20
@@ -306,7 +306,7 @@ class _LiveSession:
         """
         new = [span for span in spans if span.key not in self.seen]
         before = self.builder.version
-        # In a thread: each call of a model repeats what was said before.
+        # In a thread: each model call repeats the earlier messages.
         drafts = await anyio.to_thread.run_sync(self._drafts, new)
         if drafts:
             await self._log.append(self.builder.session, drafts, expected_version=before)

@@ -179,7 +179,7 @@ class BenchGuard:
 def _counted(identity: Identity | None, address: str) -> str:
     """The client whose requests are counted together.
 
-    A stranger is an address. So no stranger uses up what is meant for a user at the same address.
+    A stranger is an address. So strangers cannot use up the limit of a user at the same address.
     """
     if identity is None:
         return address

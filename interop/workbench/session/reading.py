@@ -52,7 +52,7 @@ _MOST: Final = 16
 
 @final
 class KeptFolds:
-    """Keeps a fold every so many records. When they become too many, they lie twice as far apart.
+    """Keeps a fold every so many records. When they become too many, it doubles their distance.
 
     They are kept in brief, since an object graph is copied slowly. Each is as long as the session was, so that an
     unlimited number of them would take room by the square of its length.
@@ -566,7 +566,7 @@ class SessionReading:
             )
 
     async def _folded(self, count: int) -> TrajectoryFold:
-        """A fold of the first records: the one at hand, or one that was kept, and read on."""
+        """A fold of the first records: the current one or a kept one, continued."""
         done, fold = self._then
         if done > count:
             done, fold = 0, self._fresh()

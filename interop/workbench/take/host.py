@@ -54,7 +54,7 @@ class TakenSeat(Protocol):
     """A participant's seat in a running session."""
 
     async def call(self, work: Callable[[Desk], Awaitable[T]]) -> T:
-        """Has something done at their desk.
+        """Performs an action at their desk.
 
         Raises:
             SessionClosedError: the session ended first.
