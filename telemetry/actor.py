@@ -58,8 +58,8 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 Put: TypeAlias = Callable[[SessionQueue, QueuedCommand, bool | None], R]
-"""Hands a command over; the last argument says whether to wait until it is durable, None for what
-the log was opened with."""
+"""Hands a command over; the last argument says whether to wait until it is durable, None for the
+log's default."""
 
 _NO_TOKENS = Tokens()
 
@@ -68,14 +68,14 @@ _NO_TOKENS = Tokens()
 class RecordedActor(Generic[R]):
     """A human or an agent of a session that is recorded.
 
-    Each verb hands an event over and comes back at once, unless ``durable`` asks to wait until it
-    is in the log. In asynchronous code every verb is awaited. All verbs take:
+    Each verb hands an event over and returns at once, unless ``durable`` asks to wait until it is
+    in the log. In asynchronous code every verb is awaited. All verbs take:
 
-    - ``id``: your own id of this event, unique in the session. An event that is sent again with the
+    - ``id``: your id for this event, unique in the session. An event that is sent again with the
       same id and contents is recorded once, so a queue or a client may retry. Other calls can refer
       to the event by this id.
     - ``at``: when it happened, UTC epoch seconds, if that is not now.
-    - ``durable``: wait until it is in the log, and raise why it is not, otherwise (see
+    - ``durable``: wait until it is in the log, and raise an error if it cannot be written (see
       ``Receipt.written``).
 
     Verbs that refer to another event of the session (``of``, ``asked``, ``action``, ``base``) take
@@ -157,14 +157,14 @@ class RecordedActor(Generic[R]):
         at: float | None = None,
         durable: bool | None = None,
     ) -> R:
-        """Asks for leave to do something; the receipt is what ``approves`` refers to.
+        """Asks for approval to do something; pass the receipt to ``approves``.
 
         Args:
-            question: in words.
+            question: the question, as text.
             action: name of the action in question.
             arguments: of that action.
-            to: names of those who are asked; empty for all.
-            shows: what is shown for the decision, such as a diff. Only its digest is recorded.
+            to: names of the participants who are asked; empty for all.
+            shows: material for the decision, such as a diff. Only its digest is recorded.
             risk: how risky the agent says the action is, in its words.
             id: see the class.
             at: see the class.
@@ -196,11 +196,11 @@ class RecordedActor(Generic[R]):
 
         Args:
             asked: the receipt of ``asks``.
-            approved: whether leave is given.
+            approved: whether approval is given.
             comment: free text.
-            source: who decided: ``person``, ``rule`` or ``setting``. A decision by a rule or a setting
-                is recorded as one of the environment, and is no act of this actor.
-            expired: nobody answered in time; ``approved`` is False then.
+            source: who decided: ``person``, ``rule`` or ``setting``. A decision by a rule or a
+                setting is recorded as the environment's, not as an act of this actor.
+            expired: there was no answer in time; ``approved`` must then be False.
             id: see the class.
             at: see the class.
             durable: see the class.
@@ -236,12 +236,12 @@ class RecordedActor(Generic[R]):
         at: float | None = None,
         durable: bool | None = None,
     ) -> R:
-        """Takes an action, e.g. calls a tool; with its outcome, if that is there already.
+        """Takes an action, e.g. calls a tool; with its outcome, if that is known already.
 
         Args:
             name: of the action.
             arguments: its arguments.
-            result: its outcome. Left out, it is in flight until ``resolves``.
+            result: its outcome. If left out, the action is in flight until ``resolves``.
             error: why it failed.
             id: see the class; the outcome that goes with it has it with ``/1`` behind.
             at: see the class.
@@ -276,17 +276,18 @@ class RecordedActor(Generic[R]):
         at: float | None = None,
         durable: bool | None = None,
     ) -> R:
-        """Puts up a version of the shared output: a draft, a plan, a document, code; in full.
+        """Submits a full version of the shared output: a draft, a plan, a document, code.
 
         Args:
             content: text, or structure.
             media_type: e.g. ``text/markdown``; by default plain text or JSON.
-            base: the snapshot that it was made from; where that is no longer the latest, this one
-                is refused. Left out, it is taken to be made from the latest.
-            overwrite: take it in any case.
+            base: the snapshot that it was made from; if that is no longer the latest, this one is
+                refused. If left out, it counts as made from the latest.
+            overwrite: accept it in any case.
             id: see the class.
             at: see the class.
-            durable: see the class. Where the base looks outdated the call waits in any case, to raise what the log says.
+            durable: see the class. If the base looks outdated, the call always waits, and raises
+                ``StaleBase`` if the log refuses the snapshot.
 
         Raises:
             StaleBase: the output has changed since ``base``; the attempt is in the log as an action
@@ -318,13 +319,13 @@ class RecordedActor(Generic[R]):
         at: float | None = None,
         durable: bool | None = None,
     ) -> R:
-        """Puts up a version of a shared output of several files, such as code.
+        """Submits a version of a shared output of several files, such as code.
 
         Args:
-            changed: the whole texts of the files that changed, by path; None for one that is gone.
-                The other files stay as they are.
+            changed: full texts of the changed files, by path; None for a deleted one. The other
+                files stay as they are.
             shown: the unified diffs that the human was shown, by path. If a diff was shown, the
-                human reads what it adds; otherwise what the file has that they have not seen.
+                human reads its additions; otherwise the parts of the file that are new to them.
             media_type: of the texts.
             base: see ``submits``.
             overwrite: see ``submits``.
@@ -371,7 +372,7 @@ class RecordedActor(Generic[R]):
         at: float | None = None,
         durable: bool | None = None,
     ) -> R:
-        """Has other goals from now on: the actor's private part in full, which only scorers see."""
+        """Changes the actor's goals from now on: gives the full private part, seen only by scorers."""
         event = ProfileChanged(
             owner=self.name, profile=plain(profile), reason=text(reason, "a reason")
         )
@@ -385,7 +386,7 @@ class RecordedActor(Generic[R]):
         at: float | None = None,
         durable: bool | None = None,
     ) -> R:
-        """Waits, and leaves the turn to the others."""
+        """Yields the turn to the others, and waits."""
         event = TurnYielded(reason=text(reason, "a reason"))
         return self._do("yields", RecordEvent(event), None, id, at, durable)
 
@@ -405,7 +406,7 @@ class RecordedActor(Generic[R]):
         at: float | None = None,
         durable: bool | None = None,
     ) -> R:
-        """Asked a model, which has answered or failed.
+        """Records a call of a model that has answered or failed.
 
         Args:
             model: as it was asked for.
@@ -414,7 +415,7 @@ class RecordedActor(Generic[R]):
             reply: what came back.
             tokens: as the response counts them.
             latency: seconds.
-            cost: US dollars; None where it is not known.
+            cost: US dollars; None if it is not known.
             error: what went wrong.
             attempt: 1 for the first try.
             id: see the class.
@@ -444,8 +445,8 @@ class RecordedActor(Generic[R]):
         at: float | None = None,
         durable: bool | None = None,
     ) -> R:
-        """Adds an event as it is, for adapters: one that no other verb says, and that refers to no
-        other event; or, as ``Unknown``, one of another system, which folds skip.
+        """Adds an event unchanged, for adapters: one that no other verb covers, and that does not
+        refer to another event. Folds skip an ``Unknown`` event of another system.
         """
         if not isinstance(event, (Event, Unknown)):
             raise InvalidInput(f"an event is added, not {shown(event)}")
@@ -464,8 +465,9 @@ class RecordedActor(Generic[R]):
         at: float | None = None,
         durable: bool | None = None,
     ) -> R:
-        """Rates the progress of a round, 1 to 5: of the latest in which an agent acted, unless
-        another one is named. It is refused where there is none, see ``Receipt.written``.
+        """Rates the progress of a round, 1 to 5: by default the latest in which an agent acted.
+
+        It is refused if there is no such round, see ``Receipt.written``.
 
         A first rating counts if it comes before the human's next message. A second one by the same
         rater replaces it at any time.

@@ -122,7 +122,7 @@ class BatchCommitter:
     async def commit(
         self, lane: SessionQueue, batch: Sequence[QueuedCommand]
     ) -> list[CommitResult]:
-        """Writes the head of a batch; gives the result of each of its entries, in order.
+        """Writes the head of a batch; returns the result of each of its entries, in order.
 
         The rest is left to the next call. An entry that the log has already is the whole head. No
         results mean that the batch is to be tried again: another process was first to append, or the
@@ -290,7 +290,7 @@ class BatchCommitter:
 def _alone(
     lane: SessionQueue, batch: Sequence[QueuedCommand], error: DuologError
 ) -> list[CommitResult]:
-    """The result of a batch that was refused: none yet if something else is to be tried before."""
+    """The result of a batch that was refused: none yet if there is another way to try first."""
     if len(batch) > 1:
         lane.alone = len(batch)
         return []

@@ -179,7 +179,7 @@ class StopDeliveries:
         return False
 
     async def settle(self) -> None:
-        """Waits until nothing is to be delivered, by whatever process."""
+        """Waits until no process has anything left to deliver."""
         await self._idle.wait()
 
     async def _save_often(self) -> None:

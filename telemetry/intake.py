@@ -470,9 +470,9 @@ class Intake:
                 await anyio.to_thread.run_sync(spill.clear)
 
     async def drain(self, seconds: float) -> tuple[Unwritten, ...]:
-        """Takes nothing more, and writes what waits, for a number of seconds; gives what could not be written.
+        """Takes nothing more and writes waiting entries for some seconds; returns the rest.
 
-        What the store has begun to commit when the time is over is waited for.
+        If the store is committing when the time is over, it waits for that commit.
         """
         if self._process.forked:
             return ()

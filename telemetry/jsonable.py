@@ -1,8 +1,8 @@
 """Copies the values that a product records into plain JSON and clean text that the log can hold.
 
-Whatever a value is or does, it is recorded; only ``text`` refuses a value that is not a text. A value
-that the log cannot hold (see ``engine.validation``) is replaced with a shortened text that says so,
-and a warning is logged.
+Whatever a value is or does, it is recorded; only ``text`` refuses a value that is not a text. A
+value that the log cannot hold (see ``engine.validation``) is replaced with a shortened text that
+says so, and a warning is logged.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def open(
 ) -> Log:
     """Makes a log at a URL, to record in and to read; enter it with ``async with``.
 
-    ``memory://`` is a log that exists as long as it is open. ``sqlite:///path`` is a file, which
+    ``memory://`` is a log that exists only while it is open. ``sqlite:///path`` is a file, which
     several processes may share; see ``duolog.engine.log.open.open_log`` for its options.
 
     For example::
@@ -76,32 +76,31 @@ def open(
             await session.close()
 
     Args:
-        url: where the log is.
-        create: create the log where there is none; otherwise entering it raises ``LogNotFound``.
+        url: URL of the log.
+        create: create the log if there is none; otherwise entering it raises ``LogNotFound``.
         redact: removes secrets from each draft before it is written; None to remove nothing. The default
             removes keys and tokens of documented forms.
         room: how many events may wait to be written, of all sessions together.
-        on_full: what to do with an event for which there is no room: ``drop`` drops it, counts it
-            and logs a warning; ``block`` makes its caller wait until there is room.
+        on_full: what to do with an event if the queue is full: ``drop`` drops it, counts it and
+            logs a warning; ``block`` makes its caller wait until there is room.
         durable: whether a verb waits until its event is in the log, unless the call says otherwise.
-        deadline: seconds for which closing the log goes on writing and measuring.
+        deadline: seconds for which a closing log keeps writing and measuring.
         spill: where events wait on the local disk while the log is away, see ``duolog.Spill``. By
-            default, a log on a server has such files and others wait in memory; ``True`` and ``False``
-            say so for any log.
+            default, events for a log on a server wait in files, and others wait in memory. ``True``
+            and ``False`` turn the files on or off for any log.
         strict: entering a log that is away fails, and opening a session waits for it. By default
-            both succeed, and what is recorded is written when the log is there.
-        linger: seconds, from 0 to 0.05, for which events are gathered so that one commit serves for several.
-            It ends at once if somebody waits for one of them (``durable``, a receipt, ``flush``), and there is
-            none while a watch with a handler, or one that is iterated, takes updates. If the process dies,
-            events that were gathered are lost, as are others that were not written yet.
+            both succeed, and the events are written when the log is back.
+        linger: seconds, from 0 to 0.05, for which events are gathered into one commit. The commit
+            starts at once if a caller waits for one of them (``durable``, a receipt, ``flush``).
+            There is no linger while a watch with a handler, or one that is iterated, takes updates.
+            If the process dies, gathered events are lost, as are others not yet written.
         retention: how long sessions are kept; older ones are erased while the log is open. None to
             keep them.
-        utility: whose utility counts in the sessions that are opened here and name no scorer
-            themselves: a scorer's name, e.g. ``retention``. Their openings record it, so that every
-            report goes by it.
+        utility: name of the scorer whose utility counts, e.g. ``retention``, for sessions that are
+            opened here without one. Their openings record it, so every report uses it.
         idle_after: seconds without an event after which an open session of this log is closed as
-            ``ended``, whoever recorded it. If it is opened again, a new session continues it, with
-            ``.2`` behind its id and ``config["continues"]``. None to close none.
+            ``ended``, even if another process recorded it. If it is opened again, a new session
+            continues it, with ``.2`` behind its id and ``config["continues"]``. None to close none.
 
     Raises:
         InvalidInput: the URL names no store; or, on entering, ``room`` is below 1 or ``on_full`` is
@@ -137,9 +136,9 @@ def open(
 class Log:
     """A store of events with a recorder and scorers; itself a ``Store``.
 
-    To append, read, subscribe, forget and verify are the store's own methods. ``statistics`` is about
-    the store; ``recorder.statistics()`` is about what waits to be written to it. Enter and leave a
-    log in the same task.
+    Appending, reading, subscribing, forgetting and verifying are the store's own methods.
+    ``statistics`` is about the store; ``recorder.statistics()`` is about events that wait to be
+    written to it. Enter and leave a log in the same task.
 
     Args:
         store: where events are kept; opened and closed along with this.
@@ -148,8 +147,8 @@ class Log:
         durable: see ``open``.
         deadline: see ``open``.
         utility: see ``open``.
-        retry: seconds before the first new attempt where the store cannot be written now.
-        spill: files for what waits while the store is away; None for memory alone.
+        retry: seconds before the first new attempt if the store cannot be written now.
+        spill: files for events that wait while the store is away; None for memory alone.
         strict: see ``open``.
         linger: see ``open``.
         retention: see ``open``.
@@ -157,8 +156,8 @@ class Log:
         again: opens the store once more, for scorers in a thread; None if it cannot be.
 
     Attributes:
-        recorder: opens sessions to be recorded, and says how its intake stands.
-        unwritten: what could not be written before the log was closed.
+        recorder: opens sessions to be recorded, and returns the state of its intake.
+        unwritten: events that could not be written before the log was closed.
     """
 
     def __init__(
@@ -219,7 +218,7 @@ class Log:
     async def session(self, session: str, **about: Unpack[About]) -> Recording[Awaited]:
         """Opens a session to record in, or continues one that the log holds.
 
-        What a session is about is noted when it is opened, and stays as it was noted then.
+        The session's description is recorded when it is first opened, and does not change later.
 
         For example::
 
@@ -276,7 +275,6 @@ class Log:
                 process measures each session, and each advice goes to ``on_stop`` of one of them.
                 If a process dies, the others take over within seconds. The default is True for a
                 log on a server, and False for others. A watch of one session never divides it.
-
             where: where the scorers run. ``loop``: in this event loop. ``thread``: in a thread with
                 its own event loop and connection to the log. ``elsewhere``: in another process
                 (``duolog score LOG --follow``), whose measurements this watch reads.
@@ -368,7 +366,7 @@ class Log:
         return self
 
     async def _enter_store(self, entered: AsyncExitStack) -> DuologError | None:
-        """Opens the store, unless it is away; gives why it cannot be opened if waiting would not help.
+        """Opens the store, unless it is away; returns the error if waiting would not help.
 
         Raises:
             DuologError: likewise.
@@ -469,8 +467,8 @@ class Log:
     async def aclose(self, deadline: float | None = None) -> None:
         """Takes no further events, writes and measures what waits, and closes. Idempotent.
 
-        What could not be written in time is in ``unwritten``, and in the program's log. What could
-        not be measured is measured when the same scorers run on this log again.
+        Events that could not be written in time are in ``unwritten``, and in the program's log.
+        Events that could not be measured are measured when the same scorers run on this log again.
 
         Args:
             deadline: seconds; None for what the log was opened with.

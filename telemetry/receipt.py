@@ -21,15 +21,15 @@ _NEAR = 100  # ids, the latest ones, among which a misspelled one is looked for
 
 @final
 class Receipt:
-    """Stands for an event that was handed over to be recorded.
+    """The receipt of an event that was handed over to be recorded.
 
-    You can pass it wherever a verb refers to another event (the action that is resolved, the snapshot
-    that an edit was made from), before it is written as well as after.
+    Pass it to any verb that refers to another event (the action that is resolved, the snapshot that
+    an edit was made from), even before the event is written.
 
     Attributes:
         session: session id.
         id: the caller's id of the event; None if the caller gave none.
-        record: the record, once it is written; None where there was nothing to write.
+        record: the record, once it is written; None if there was nothing to write.
         error: why it will never be recorded, or was refused; None otherwise.
         settled: whether its fate is known.
     """
@@ -71,10 +71,10 @@ class Receipt:
 
         Raises:
             NotRecorded: it was dropped, or the log was closed before it could be written.
-            StaleBase: a snapshot that was made from an outdated one.
+            StaleBase: it is a snapshot that was made from an outdated one.
             SessionClosedError: the session was closed before.
-            DuplicateConflict: the caller's id is taken by another event.
-            InvalidInput: what it refers to is not there.
+            DuplicateConflict: another event has the caller's id.
+            InvalidInput: the event that it refers to does not exist.
             PluginFailed: the redaction hook raised.
             LogError: the log cannot be written.
         """
@@ -127,7 +127,7 @@ def version_of(ref: Ref, state: TraceState) -> int:
 
     Raises:
         InvalidInput: the session has no such event.
-        NotRecorded: the event never was recorded.
+        NotRecorded: the event was never recorded.
     """
     session = state.session
     if isinstance(ref, str):

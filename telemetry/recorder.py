@@ -49,18 +49,18 @@ class Recorder:
     Args:
         log: where they are recorded.
         room: how many events may wait to be written, of all sessions together.
-        on_full: what to do with an event for which there is no room: ``drop`` it, count it and say
-            so, or ``block`` its caller until there is.
-        durable: whether a verb waits until its event is in the log, where the call does not say.
-        deadline: seconds for which ``aclose`` goes on writing what waits.
-        utility: whose utility counts in sessions that name no scorer themselves.
-        retry: seconds before the first new attempt where the log cannot be written now.
-        spill: the files that hold what waits while the log is away; None for memory alone.
+        on_full: what to do with an event if the queue is full: ``drop`` it, count it and log a
+            warning, or ``block`` its caller until there is room.
+        durable: whether a verb waits until its event is in the log, unless the call says otherwise.
+        deadline: seconds for which ``aclose`` keeps writing the waiting events.
+        utility: name of the scorer whose utility counts in sessions that name none themselves.
+        retry: seconds before the first new attempt if the log cannot be written now.
+        spill: the files for events that wait while the log is away; None for memory alone.
         strict: opening a session waits for the log, however long that takes.
         linger: seconds for which events are gathered into one commit, see ``duolog.open``.
-        hurried: whether somebody waits for whatever is recorded.
-        successors: a session that was closed since it was idle, and is opened again, is
-            continued in a new one, which names it.
+        hurried: whether a reader waits for all recorded events.
+        successors: if a session that was closed as idle is opened again, continue it in a new
+            session that names it.
 
     Attributes:
         durable: as above.
@@ -105,10 +105,10 @@ class Recorder:
         self._unwritten: tuple[Unwritten, ...] | None = None
 
     async def session(self, session: str, **about: Unpack[About]) -> Recording[Awaited]:
-        """A session to record, under an id of the caller's; opened if the log does not hold it.
+        """A session to record, under the caller's id; opened if the log does not have it.
 
-        If the log holds it already, it continues, whoever began it; what it is about stays as it was
-        noted then.
+        If the log has it already, it continues, even if another process began it. Its description
+        does not change.
 
         Args:
             session: session id.
@@ -174,7 +174,7 @@ class Recorder:
         Raises:
             LogClosed: the log is closed.
             SessionClosedError: the session is closed.
-            DuologError: see ``Receipt.written``; only where it is waited for.
+            DuologError: see ``Receipt.written``; only if the call waits for the event.
         """
         await self.intake.put(lane, entry)
         if entry.stale or (self.durable if durable is None else durable):
@@ -182,8 +182,8 @@ class Recorder:
         return entry.receipt
 
     def hand_over(self, lane: SessionQueue, entry: QueuedCommand) -> bool:
-        """Takes an entry without waiting, from any thread; False where its caller has to wait for
-        room, see ``put``. Raises as ``put``.
+        """Takes an entry without waiting, from any thread; returns False if its caller has to wait
+        for room, see ``put``. Raises as ``put``.
         """
         if self.intake.offer(lane, entry):
             return True
@@ -218,10 +218,10 @@ class Recorder:
         return self.intake.statistics()
 
     async def aclose(self, deadline: float | None = None) -> tuple[Unwritten, ...]:
-        """Takes nothing more, writes what waits, and says what could not be written. Idempotent.
+        """Takes nothing more, writes waiting events, and returns the unwritten ones. Idempotent.
 
         Args:
-            deadline: seconds; what the store has begun to commit by then is waited for besides.
+            deadline: seconds; if the store is committing by then, it also waits for that commit.
         """
         if self._unwritten is None:
             self._unwritten = ()

@@ -26,22 +26,22 @@ class About(TypedDict, total=False):
     Attributes:
         task: name of the task, e.g. ``support``.
         instance: which instance of it.
-        problem: which problem it is, by an id that is the same whenever the same is asked for: what pairs of
-            agents go by. Never a text that a person wrote.
-        agent: which agent: a name and version of the product's; a label to group reports by.
-        user: which kind of user, e.g. a plan or a cohort; a label, and no person's name.
+        problem: id of the problem, the same whenever the same thing is asked for. Comparisons pair
+            agents by it. Never a text that a person wrote.
+        agent: name and version of the agent in your product; a label to group reports by.
+        user: the kind of user, e.g. a plan or a cohort; a label, never a person's name.
         model: the model behind the agent.
         tags: more words to filter by; a label ``tags`` holds them in order, separated by commas.
         environment: where the product runs, e.g. ``production``; a label.
         release: version of the product; a label.
         humans: the humans; one named ``human`` by default.
         agents: the agents; one named ``agent`` by default.
-        request: the initial request, where nobody says it as a message.
-        output: None if the session is about no shared output, as most chats are: then it has no first
-            update. Left out, an output is expected.
+        request: the initial request, if it is not sent as a message.
+        output: None if the session has no shared output, like most chats; then it has no first
+            update. If left out, an output is expected.
         judge: whose ratings count and are waited for: a scorer's name, e.g. ``rule-judge``, or
-            ``human``. Left out, nobody's are waited for, and those that come count.
-        utility: whose utility counts: a scorer's name, e.g. ``retention``.
+            ``human``. If left out, no ratings are waited for, and those that come count.
+        utility: name of the scorer whose utility counts, e.g. ``retention``.
         labels: more labels to group reports by, under any names.
         config: more settings to note.
         private: per owner, what only it may see.
@@ -73,7 +73,7 @@ _NAMES = About.__optional_keys__
 
 
 def check_about(about: About) -> None:
-    """Refuses a name that ``About`` does not have, for a misspelled one would be lost unseen.
+    """Refuses a name that ``About`` does not have: a misspelled one would be lost silently.
 
     Raises:
         InvalidInput: a name that it does not have.
@@ -163,7 +163,7 @@ def _check_name(name: str, role: Role) -> None:
 class Recording(Generic[R]):
     """A session that is being recorded.
 
-    Opened again under its id, in the same process or another, it goes on where it was.
+    If it is opened again under its id, in the same process or another, it continues there.
 
     Attributes:
         id: session id.
@@ -227,15 +227,15 @@ class Recording(Generic[R]):
         """Ends the session; actions in flight are cancelled. Does nothing if it is closed.
 
         Args:
-            reason: how it ended: ``finished`` where somebody said to be satisfied or done,
-                ``abandoned`` where somebody gave up (name them in ``by``), and so on, see
-                ``CloseReason``. By default ``ended``: it is over, and nobody knows how.
-            by: who closes it; the engine, if nobody is named.
-            detail: in words.
-            durable: wait until it is in the log, and with it all that came before.
+            reason: how it ended: ``finished`` if a participant was satisfied or done, ``abandoned``
+                if a participant gave up (name them in ``by``), and so on, see ``CloseReason``. By
+                default ``ended``: it is over, and the reason is unknown.
+            by: name of the participant who closes it; the engine by default.
+            detail: free text.
+            durable: wait until the close and all events before it are in the log.
 
         Raises:
-            InvalidInput: nobody in the session has that name.
+            InvalidInput: no participant of the session has that name.
         """
         role: Role = "environment" if by is None else self.actor(by).role
         name = ENGINE if by is None else by

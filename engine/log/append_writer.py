@@ -213,7 +213,7 @@ class AppendQueue(Generic[W]):
         return len(self._items)
 
     async def write(self, append: Append) -> list[Record]:
-        """Has an append written, and returns its records.
+        """Writes an append, and returns its records.
 
         Raises:
             LogError: it was refused, or it is unknown whether it was written.
@@ -258,7 +258,7 @@ class AppendQueue(Generic[W]):
         return [_restored(outcome) for outcome in restorations]
 
     async def write_in_order(self, appends: Sequence[Append]) -> int:
-        """Has appends written that follow each other; gives the last position. See ``Staging``."""
+        """Writes appends in order; returns the last position. See ``Staging``."""
         while self._full:
             await self._wait_for_room()
         self._check_open()

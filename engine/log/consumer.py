@@ -43,7 +43,7 @@ class Consumer(Protocol):
 async def run_consumer(
     log: EventLog, consumer: Consumer, *, upto: int | None = None, batch: int = 256
 ) -> int:
-    """Runs a consumer from its checkpoint on; gives the position it has reached.
+    """Runs a consumer from its checkpoint on; returns the position it has reached.
 
     Args:
         log: an open log.

@@ -108,7 +108,7 @@ class LeaseHolder:
         self.name = f"{socket.gethostname()}/{os.getpid()}/{secrets.token_hex(4)}"
 
     async def keep(self) -> None:
-        """Renews what is held until it is cancelled; gives all of it back then."""
+        """Renews the held leases until it is cancelled; then releases all of them."""
         try:
             while True:
                 await anyio.sleep(self._terms.renewed)

@@ -60,7 +60,7 @@ class SessionStates(Generic[State]):
         self.evict(but=state)
 
     def drop(self, session: str) -> State | None:
-        """Lets go of the state of a session, and gives it back."""
+        """Removes the state of a session, and returns it."""
         self._used.pop(session, None)
         return self._states.pop(session, None)
 

@@ -93,7 +93,7 @@ class SessionAppends:
 
     @property
     def stages(self) -> bool:
-        """Whether records may be staged; then ``flush`` has to be called whenever it is ``due``."""
+        """Whether records may be staged; the caller then calls ``flush`` whenever it is ``due``."""
         return self._staging is not None
 
     async def due(self) -> None:

@@ -182,7 +182,7 @@ class Backend(Protocol):
         ...
 
     async def forget(self, sessions: Sequence[str]) -> list[str]:
-        """Erases sessions and their forks in one transaction; gives all ids. See ``Store.forget``."""
+        """Erases sessions and their forks in one transaction; returns all ids. See ``Store.forget``."""
         ...
 
     async def compact_forgotten(self) -> str:

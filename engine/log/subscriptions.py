@@ -1,4 +1,4 @@
-"""Subscriptions and taps: how committed records reach those who read the log as it grows.
+"""Subscriptions and taps: how committed records reach the readers of a growing log.
 
 A subscription buffers what is published; where its reader is slow and the buffer is full, it drops
 the rest and later reads it from the store, so it neither holds up writers nor loses a record. A

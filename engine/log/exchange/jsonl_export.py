@@ -135,7 +135,7 @@ async def export_jsonl(
     sessions: Sequence[str] | None = None,
     progress: Progress | None = None,
 ) -> int:
-    """Writes a log, or some of its sessions, as JSON Lines; gives the number of records.
+    """Writes a log, or some of its sessions, as JSON Lines; returns the number of records.
 
     Records come in order of position; those of chosen sessions session by session. A file that is
     named appears when it is complete, not before, and takes the place of another one of its name.

@@ -184,7 +184,7 @@ class _Import:
         self._problems.append(LineProblem(line, what))
 
     async def _take(self, records: list[_Numbered]) -> list[_Numbered]:
-        """Takes a batch; gives those that are to be tried again, since one before them failed."""
+        """Imports a batch; returns the lines to try again, because one before them failed."""
         items: list[_Item] = []
         for number, record in records:
             items += await self._place(number, record)
@@ -245,7 +245,7 @@ class _Import:
 
 
 def _alike(old: Record, new: Record) -> bool:
-    """Whether two records are the same but for their positions; an erased one stays erased."""
+    """Whether two records are equal except for position; an erased one stays erased."""
     body = new.body if old.body is not None else None
     return old == msgspec.structs.replace(new, position=old.position, body=body)
 

@@ -435,7 +435,7 @@ class Committer:
     # --- looking up -------------------------------------------------------------------------------
 
     async def _look_up(self, group: Sequence[Append]) -> None:
-        """Reads all that is to be known of the sessions, ids and consumers of a group."""
+        """Reads the state of the sessions, ids and consumers of a group."""
         fetch = self._connection.fetch
         sessions = self._known.sessions
         wanted = {append.session for append in group} - sessions.keys()

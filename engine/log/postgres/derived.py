@@ -129,7 +129,7 @@ async def _is_readable(connection: Connection, schema: str) -> bool:
 
 
 async def keep_derived(connection: Connection, settings: Settings, rows: Sequence[Derived]) -> int:
-    """Keeps rows, and gives how many were kept; see ``EventLog.keep_derived``.
+    """Keeps rows, and returns how many were kept; see ``EventLog.keep_derived``.
 
     Raises:
         LogUnavailable: the server only reads.

@@ -29,7 +29,7 @@ SELECT key, session FROM family ORDER BY key"""
 
 
 async def forget(connection: Connection, settings: Settings, sessions: Sequence[str]) -> list[str]:
-    """Erases sessions and their forks, in one transaction; gives all ids.
+    """Erases sessions and their forks, in one transaction; returns all ids.
 
     Raises:
         NewerLog: a newer Duolog has taken the log over.

@@ -50,7 +50,7 @@ _REFUSED: Final = (
 
 @final
 class Writer:
-    """Queues appends and has them committed.
+    """Queues appends and commits them.
 
     Args:
         settings: which log.
@@ -191,7 +191,7 @@ class Writer:
             await self._lose(error)
 
     async def _commit(self, group: list[Append]) -> list[Record]:
-        """Commits a group, however often the server goes away meanwhile.
+        """Commits a group, and tries again as often as the server goes away.
 
         Raises:
             LogUnavailable: it stayed away; nothing was written.

@@ -81,7 +81,7 @@ ORDER BY number IS NULL, number %s, key LIMIT ?"""
 
 
 def keep(connection: sqlite3.Connection, rows: Sequence[Derived], where: object) -> int:
-    """Keeps rows, and gives how many were kept; see ``EventLog.keep_derived``.
+    """Keeps rows, and returns how many were kept; see ``EventLog.keep_derived``.
 
     Raises:
         NewerLog: a newer Duolog has taken the log over.

@@ -226,7 +226,7 @@ class SqliteFile:
         )
 
     async def compact_forgotten(self) -> str:
-        """Rewrites the file; gives what held that up."""
+        """Rewrites the file; returns the reason if it could not."""
         try:
             return "" if (await self.vacuum()).finished else "another process holds the log"
         except LogUnavailable as error:  # the erasure remains in force

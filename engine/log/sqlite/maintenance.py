@@ -152,7 +152,7 @@ SELECT key, session FROM family ORDER BY key"""
 
 
 def forget(connection: sqlite3.Connection, sessions: Sequence[str], where: str) -> list[str]:
-    """Erases sessions and their forks, in one transaction; gives all ids.
+    """Erases sessions and their forks, in one transaction; returns all ids.
 
     Freed room in the file is overwritten with zeros; older copies may linger in the write-ahead
     log and in unused pages until ``compact``.

@@ -56,7 +56,7 @@ the position up to which this process knows all records, None if nothing follows
 
 @final
 class Writer:
-    """Queues appends and has them committed.
+    """Queues appends and commits them.
 
     Args:
         connection: whose thread commits.
@@ -206,7 +206,7 @@ class Writer:
 
 
 def _own(failure: Exception) -> Exception:
-    """A failure for one of those who get it: raised by all, one would hold the frames of all."""
+    """A copy of a failure for one append: a shared one would hold the frames of all callers."""
     if not isinstance(failure, DuologError):
         return failure
     own = copy.copy(failure)
