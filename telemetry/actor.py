@@ -372,7 +372,7 @@ class RecordedActor(Generic[R]):
         at: float | None = None,
         durable: bool | None = None,
     ) -> R:
-        """Changes the actor's goals from now on: gives the full private part, seen only by scorers."""
+        """Changes the actor's goals from now on: the full private part, seen only by scorers."""
         event = ProfileChanged(
             owner=self.name, profile=plain(profile), reason=text(reason, "a reason")
         )

@@ -70,13 +70,13 @@ class Intake:
     Args:
         log: where they go.
         limit: how many may wait, of all sessions together; a session's close always finds room.
-        on_full: what becomes of one for which there is no room.
-        retry: seconds before the first new attempt where the log cannot be written now.
-        spill: the files that hold what waits while the log is away; None for memory alone.
+        on_full: what to do with an entry if the queue is full.
+        retry: seconds before the first new attempt if the log cannot be written now.
+        spill: the files for entries that wait while the log is away; None for memory alone.
         strict: opening a session waits for the log, however long that takes.
-        linger: seconds for which events are gathered before they are written, if nobody waits for one.
-        hurried: whether somebody waits for whatever is recorded, so that nothing is gathered.
-        tally: counts what waits in memory alone, for the case that the process is killed.
+        linger: seconds for which events are gathered before a write, unless a caller waits.
+        hurried: whether a reader waits for all recorded events, so that none are gathered.
+        tally: counts events that wait in memory alone, in case the process is killed.
 
     Raises:
         InvalidInput: a limit below 1, an unknown ``on_full``, or a ``linger`` out of its range.

@@ -152,8 +152,8 @@ class SessionQueue:
 
     Attributes:
         session: session id.
-        opened: how it is opened where the log does not hold it.
-        state: where its trace stands; None where that has to be read (again).
+        opened: the opening to record if the log does not have the session.
+        state: state of its trace; None if that has to be read (again).
         aliases: ids of events that the log holds without them, and their trace versions.
     """
 

@@ -65,11 +65,11 @@ class Spill(msgspec.Struct, frozen=True, kw_only=True):
     """Where events wait on the local disk while the store is away, and how many.
 
     Attributes:
-        directory: where the files are. By default ``$DUOLOG_SPILL``, else ``duolog/spill`` in
+        directory: directory of the files. By default ``$DUOLOG_SPILL``, else ``duolog/spill`` in
             ``$XDG_STATE_HOME`` or ``~/.local/state``.
         size: bytes that one process may keep there. If that is not enough, further events wait in
             memory, and then they are dropped and counted.
-        age: seconds. What was left behind longer ago is not recorded any more, and counts as lost.
+        age: seconds. Events left behind longer ago are no longer recorded, and count as lost.
         after: seconds for which an event waits in memory before it is written to the disk.
     """
 

@@ -18,8 +18,8 @@ R = TypeVar("R")
 class StreamedMessage(Generic[R]):
     """A message that comes in pieces; it is recorded as one when the block is left.
 
-    If the block is left by an exception, what was said until then is recorded as the beginning of a
-    message, with the reason. If nothing was said, nothing is recorded.
+    If the block raises, the text so far is recorded as the beginning of a message, with the reason.
+    If there is no text yet, nothing is recorded.
 
     Args:
         say: records the text, and why it was cut off if it was.
@@ -33,7 +33,7 @@ class StreamedMessage(Generic[R]):
         """Takes the next piece.
 
         Raises:
-            InvalidInput: it is no text.
+            InvalidInput: it is not a text.
         """
         if not isinstance(piece, str):
             raise InvalidInput(f"a piece must be a text, not {type(piece).__name__}")

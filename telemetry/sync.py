@@ -67,7 +67,7 @@ def open_sync(url: str, **options: Unpack[LogOptions]) -> SyncLog:
     refused with ``LogClosed``.
 
     Args:
-        url: where the log is, as for ``duolog.open``.
+        url: URL of the log, as for ``duolog.open``.
         options: as for ``duolog.open``.
 
     Raises:
@@ -82,7 +82,7 @@ class SyncLog:
 
     Args:
         log: the log to run; not entered yet.
-        durable: whether recording waits until the event is in the log, where the call does not say.
+        durable: whether recording waits until the event is in the log, by default.
     """
 
     def __init__(self, log: Log, *, durable: bool = False) -> None:

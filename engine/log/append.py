@@ -118,7 +118,7 @@ def prepare(
 
     Raises:
         InvalidInput: an empty session or stream name, nothing to append, an envelope that cannot be
-            stored: a time that is no number, say.
+            stored, such as a time that is not a number.
         DuplicateConflict: two drafts with one id.
         SessionClosedError: a trace event behind ``SessionClosed`` in the same append.
         CodecError: an event that JSON cannot say, or that would not be read back as what it is.
@@ -224,7 +224,7 @@ def stored(record: Record, event: Event | Unknown | Forgotten | None) -> Append:
 
     Args:
         record: the record.
-        event: what its body says; None where nobody can read it any more.
+        event: the event in its body; None if it can no longer be read.
     """
     envelope = (
         record.kind,

@@ -116,8 +116,8 @@ class _Session:
 class AppendLine:
     """The line in which appends wait while a large one of their session is checked.
 
-    Ordinary appends do not enter it, unless one of their session is in it: an append that came later
-    must not get ahead. Appends of other sessions go on.
+    Ordinary appends enter it only if one of their session is in it: a later append must not
+    overtake it. Appends of other sessions continue.
     """
 
     def __init__(self) -> None:
@@ -131,8 +131,10 @@ class AppendLine:
 
     @asynccontextmanager
     async def turn(self, append: Append) -> AsyncIterator[None]:
-        """Waits for an append's turn, and checks what is left to check; until the end of the block,
-        those behind it wait. Who is cancelled leaves the line, and nothing is appended.
+        """Waits for an append's turn, and does the remaining checks.
+
+        The appends behind it wait until the end of the block. A caller that is cancelled leaves the
+        line, and nothing is appended.
 
         Raises:
             CodecError: an event that would not be read back as what it is.

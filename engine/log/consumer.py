@@ -55,8 +55,8 @@ async def run_consumer(
         CheckpointConflict: another instance of this consumer runs, and was faster.
         InvalidInput: output for several places without ids.
         LogClosed: the log was closed.
-        PluginFailed: the consumer raised what is no ``Exception``. An ``Exception`` of its passes as
-            it is. In both cases the batch is delivered again to whoever runs it next.
+        PluginFailed: the consumer raised something other than an ``Exception``. An ``Exception``
+            passes unchanged. In both cases the next run gets the batch again.
     """
     if batch < 1:
         raise InvalidInput(f"a batch must hold at least one record, not {batch}")

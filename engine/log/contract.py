@@ -39,9 +39,9 @@ class Advance(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         consumer: the consumer's name.
-        version: the consumer's version; another version is rebuilt beside it, from the start.
-        expected: position where the checkpoint is now; 0 where there is none yet.
-        position: where it goes.
+        version: the consumer's version; each version has a separate checkpoint.
+        expected: current position of the checkpoint; 0 if there is none yet.
+        position: its new position.
     """
 
     consumer: str
@@ -55,7 +55,7 @@ class SessionSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         session: session id.
-        task: from ``SessionOpened``; empty where the session was never opened.
+        task: from ``SessionOpened``; empty if the session was never opened.
         instance: from ``SessionOpened``.
         group: labels from ``SessionOpened.config["group"]``, e.g. agent, user, model.
         state: ``open``, a close reason, or ``forgotten``.
@@ -135,15 +135,15 @@ class LogStatistics(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ForgetResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What was forgotten.
+    """The result of an erasure.
 
     Attributes:
         sessions: the sessions, and the forks that share their beginnings.
-        compacted: whether nothing of it is left in the store's files; if not, copies of what was
-            erased may linger there, and ``vacuum`` finishes the work later.
-        caches: names of the caches that were erased from, too.
-        held_up: why it is not compacted: another process holds the files, the disk is full; empty
-            where it is.
+        compacted: whether the store's files are free of the erased data; if not, copies may remain
+            there, and ``vacuum`` finishes the work later.
+        caches: names of the caches that erased the sessions, too.
+        held_up: why it is not compacted, e.g. another process holds the files, or the disk is full;
+            empty if it is.
     """
 
     sessions: tuple[str, ...]
@@ -164,7 +164,7 @@ class VacuumResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
-    """Something in a log that must not be: where (0 and empty for the log as a whole), and what."""
+    """A defect of a log, with its position and session (0 and empty for the whole log)."""
 
     position: int = 0
     session: str = ""
@@ -172,20 +172,20 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verification(msgspec.Struct, frozen=True, kw_only=True):
-    """What ``verify`` found.
+    """The result of ``verify``.
 
     Attributes:
-        events: records looked at.
+        events: records checked.
         sessions: sessions among them.
         forgotten: sessions whose contents were erased.
         uncompacted: those of them whose contents may linger in the file until ``vacuum``.
         chained: whether a hash chain was checked too.
         unchecked: records without a checksum: of a log in memory, or written by an older version.
-        marked: whether a head mark beside the log said how far it had come; there is none once a
-            log was closed, since nothing that a mark would show can be lost then.
-        lost: by session, how many events a recorder could not record, as the log says; such sessions
-            are incomplete, and the log is whole.
-        problems: what is wrong, the first hundred.
+        marked: whether a head mark noted how far the log had come. A closed log has none, since it
+            cannot lose the records that a mark would show.
+        lost: number of events, by session, that a recorder could not record, as the log says. Such
+            sessions are incomplete, but the log is whole.
+        problems: the first hundred problems.
         heads: of a chained log, the last hash of each stream, by ``session/stream``, in
             hexadecimal; kept elsewhere, they show later that nothing before them was changed.
     """
@@ -237,8 +237,9 @@ class Subscription(Protocol):
 
 
 class Tap(Protocol):
-    """Lossy: live records only, in order; drops when its buffer is full, and counts what it
-    dropped. For displays, where the newest matters more than every one.
+    """Lossy: live records only, in order; if its buffer is full, it drops records and counts them.
+
+    For displays that need the newest record more than every record.
 
     Use it as an async context manager, and iterate over it.
     """
@@ -345,12 +346,12 @@ class EventLog(Protocol):
         ...
 
     async def scan(self, consume: Callable[[Sequence[Record]], object]) -> None:
-        """Hands what ``read_all()`` gives to a function, some records at a time.
+        """Passes the records of ``read_all()`` to a function, some at a time.
 
-        Quicker than ``read_all`` for a fold over a whole log. The function is called where the
-        records are read, which may be another thread than the caller's, never twice at once, and
-        must not use the log. What it raises ends the scan and is raised here. Where the caller is
-        cancelled, calls that are under way there may go on for a moment.
+        Faster than ``read_all`` for a fold over a whole log. The function may run in another thread
+        than the caller's, but never twice at once. It must not use the log. An exception from it
+        ends the scan and is raised here. If the caller is cancelled, a running call may continue
+        for a moment.
 
         Args:
             consume: takes one record or more, in order of position; they may be kept.
@@ -471,16 +472,16 @@ class Store(EventLog, Protocol):
     async def forget(
         self, session: str | Sequence[str], *, caches: Sequence[Cache] = (), compact: bool = True
     ) -> ForgetResult:
-        """Erases what sessions were about, for good, and their forks with them.
+        """Erases the contents of sessions and of their forks, for good.
 
-        Bodies of all its streams become null, readers get ``Forgotten`` events in their place;
-        envelopes, versions and positions stay. What the summary says of its contents goes too, and so
-        do rows that folds keep of it. A second step takes what was erased out of the store's files; the result says whether it
-        could, and ``vacuum`` takes it again.
+        Bodies in all their streams become null, and readers get ``Forgotten`` events in their
+        place. Envelopes, versions and positions stay. The contents of the summary and the derived
+        rows are erased, too. A second step removes the erased data from the store's files. The
+        result says whether it could; if not, ``vacuum`` tries again.
 
         Args:
             session: session id, or several, which are erased in one transaction.
-            caches: what else holds contents of sessions, and has to erase them.
+            caches: caches that hold contents of sessions, and must erase them.
             compact: take the second step now. To erase many sessions in batches, compact with the
                 last batch only.
 
@@ -495,7 +496,7 @@ class Store(EventLog, Protocol):
         ...
 
     async def vacuum(self) -> VacuumResult:
-        """Gives unused room back, and finishes erasures that other processes held up.
+        """Frees unused space, and finishes erasures that other processes held up.
 
         Raises:
             LogUnavailable: the store cannot write.
@@ -505,7 +506,7 @@ class Store(EventLog, Protocol):
         ...
 
     async def verify(self) -> Verification:
-        """Looks at every record: order, versions, bodies, digests, summaries, and the hash chain
-        where there is one. Raises LogClosed.
+        """Checks every record: order, versions, bodies, digests, summaries, and the hash chain if
+        there is one. Raises LogClosed.
         """
         ...

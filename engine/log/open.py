@@ -49,20 +49,24 @@ class StoreFactory(Protocol):
 def open_log(url: str, *, create: bool = True, redact: Redact | None = None) -> Store:
     """A log at a URL, not open yet: enter it with ``async with``.
 
-    ``memory://`` is a log that lives as long as it is open. ``sqlite:///path`` is one in a file
-    (``sqlite:////path`` for an absolute path; a path alone will do as well), with the options
-    ``durability=full``, the default: an acknowledged append survives a loss of power;
-    ``durability=normal``: it survives the end of the process; ``chain=yes``: a new log keeps a hash
-    chain per stream, which ``verify`` checks. ``postgresql://user@host/database`` is one in a PostgreSQL
-    database, for more than one machine; beside those options it has ``schema=NAME``, since each schema
-    is a log of its own, and ``pooler=yes`` for connections behind one that pools transactions. Other
-    packages may bring stores with other schemes, as entry points of ``duolog.stores``. Enter and leave
-    a log in the same task.
+    ``memory://`` is a log that exists only while it is open.
+
+    ``sqlite:///path`` is a log in a file (``sqlite:////path`` for an absolute path; a plain path
+    works, too). With ``durability=full``, the default, an acknowledged append survives a loss of
+    power; with ``durability=normal`` it survives the end of the process. With ``chain=yes``, a new
+    log keeps a hash chain per stream, which ``verify`` checks.
+
+    ``postgresql://user@host/database`` is a log in a PostgreSQL database, for more than one
+    machine. It has the same options, and two more. ``schema=NAME`` picks the log, since each schema
+    is a separate log. ``pooler=yes`` is for connections through a pooler that pools transactions.
+
+    Other packages may add stores with other schemes, as entry points of ``duolog.stores``. Enter
+    and leave a log in the same task.
 
     Args:
-        url: where the log is.
-        create: make the log where there is none; else that is an error (when it is entered).
-        redact: takes out of each draft what must not be written.
+        url: URL of the log.
+        create: create the log if there is none; otherwise entering it fails.
+        redact: removes data that must not be written from each draft.
 
     Raises:
         InvalidInput: a URL that names no store.

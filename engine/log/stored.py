@@ -217,12 +217,12 @@ B = TypeVar("B", bound=Backend)
 class StoredLog(Generic[B]):
     """An append-only log on a disk; see ``duolog.engine.log.contract.Store``.
 
-    Enter and leave it in the same task: its tasks live in a task group of its own.
+    Enter and leave it in the same task: it runs its tasks in its own task group.
 
     Args:
-        backend: where it is stored.
-        create: make the log if there is none.
-        redact: takes out of each draft what must not be written.
+        backend: the storage.
+        create: create the log if there is none.
+        redact: removes data that must not be written from each draft.
     """
 
     def __init__(self, backend: B, *, create: bool = True, redact: Redact | None = None) -> None:

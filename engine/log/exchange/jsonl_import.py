@@ -60,18 +60,17 @@ async def import_jsonl(
     keep_going: bool = False,
     progress: Progress | None = None,
 ) -> Imported:
-    """Takes the records in a file of JSON Lines into a log, as they are.
+    """Imports the records of a JSON Lines file into a log, unchanged.
 
-    Records that the log has already are passed over, so an import that was interrupted is finished
-    by running it again. Positions are given anew; in an empty log they come out as they were.
+    Records that the log has already are skipped, so run an interrupted import again to finish it.
+    Positions are assigned anew; in an empty log they are the same as before.
 
     Args:
         log: an open log.
         source: a path, or a binary file that is open for reading.
-        keep_going: take what can be taken, and report the rest. A record that is lost in the
-            middle of a stream is stood in for by a placeholder of kind ``Lost``. Else the first
-            problem ends the import; a file that is named is looked through before anything is
-            taken.
+        keep_going: import all valid records, and report the rest. A placeholder of kind ``Lost``
+            replaces a record that is lost in the middle of a stream. By default the first problem
+            ends the import; a file given by path is checked as a whole before it is imported.
         progress: called with the number of lines done so far.
 
     Raises:
@@ -95,7 +94,7 @@ async def look_through(file: BinaryIO) -> None:
     """Reads a file to its end, and goes back to its beginning.
 
     Raises:
-        InvalidInput: a line that is no record, or one that no log takes: says which.
+        InvalidInput: a line is not a record, or no log accepts it; the message names the line.
     """
     lines = Lines(file, _check)
     while batch := await lines.batch():

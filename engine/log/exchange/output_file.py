@@ -66,13 +66,13 @@ def check_output(path: _Path, rules: OutputRules = _REPLACING) -> None:
 def output_file(path: _Path, rules: OutputRules = _REPLACING) -> Iterator[BinaryIO]:
     """A file to write, whole or not at all.
 
-    What is written goes to a temporary file in the same directory, which takes the name of the
-    file when the block is left, on the disk. If it is left by an exception there is no trace of it.
-    Through a symbolic link its target is written. A device or a pipe is written as it is.
+    The data goes to a temporary file in the same directory. When the block ends, that file is
+    synced and takes the name of the output file. If the block raises, no trace is left. A symbolic
+    link's target is replaced. A device or a pipe is written directly.
 
     Args:
         path: of the file.
-        rules: what it may take the place of.
+        rules: which files it may replace.
 
     Raises:
         InvalidInput: as ``check_output``, or it cannot be written.

@@ -38,8 +38,8 @@ class Prepared(NamedTuple):
     """A group as it was sent to be committed, to find out later whether it was.
 
     Attributes:
-        transaction: its id; empty where it was begun without a look at the log.
-        position: of its last record; 0 where it has none.
+        transaction: its id; empty if it was begun without reading the log.
+        position: of its last record; 0 if it has none.
         crc: of that record.
         records: its records.
     """
@@ -190,14 +190,14 @@ class Statements:
     def begin_if(self, position: int, epoch: int) -> str:
         """Begins a transaction; takes the lock if it is free and the log is unchanged.
 
-        Answered with ``SELECT 1``, and else with ``SELECT 0``.
+        The server answers ``SELECT 1`` if it took the lock, else ``SELECT 0``.
         """
         return f"{self.begin}; {self._repeated.run('lock_if', position, epoch)}"
 
     def begin_at(self, position: int, epoch: int, upto: int) -> str:
         """Begins a transaction and takes the lock, if the log is as it is known; moves its position.
 
-        Answered with ``UPDATE 1``, and with ``UPDATE 0`` where others have written since.
+        The server answers ``UPDATE 1``, or ``UPDATE 0`` if others have written since.
         """
         return f"{self.begin}; {self._repeated.run('move_if', position, epoch, upto)}"
 

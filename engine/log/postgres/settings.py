@@ -28,12 +28,12 @@ class Settings(NamedTuple):
     Attributes:
         dsn: the URL of the database, without the options that are ours.
         url: the URL of the log as it may be shown: without a password.
-        schema: the schema that holds the log; each schema is a log of its own.
+        schema: the schema that holds the log; each schema is a separate log.
         durability: ``full``: an acknowledged append survives a crash of the server; ``normal``: the
             last ones may be lost then, but never in part or out of order.
         chain: a new log keeps a hash chain per stream.
         pooler: connections go through a pooler that gives a connection to others after each
-            transaction, as PgBouncer may: nothing is prepared, and nobody listens.
+            transaction, as PgBouncer may: it neither prepares statements nor listens.
         partition: records in a partition of a new log.
     """
 

@@ -211,7 +211,7 @@ def migrations(schema: str, layout: int) -> list[str]:
 def derived_table(schema: str) -> str:
     """The statements that add the table of derived rows to a log that does not have it.
 
-    It has no number as layouts have: programs that do not know it go on writing.
+    It does not change the layout's number, so programs that do not know it can still write.
     """
     return _DERIVED.format(schema=schema)
 
@@ -221,7 +221,7 @@ def tables(schema: str, ident: str, *, chained: bool, partition: int) -> str:
 
     Args:
         schema: its name.
-        ident: who the log is, by chance.
+        ident: the log's random id.
         chained: whether it keeps a hash chain.
         partition: records in a partition.
     """

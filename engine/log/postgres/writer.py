@@ -79,14 +79,14 @@ class Writer:
         self.events = 0
 
     async def call(self, work: Callable[[Connection], Awaitable[T]]) -> T:
-        """Runs something on the connection, between two groups; to its end even if the caller goes.
+        """Runs a job on the connection, between two groups; to its end even if the caller goes.
 
         Args:
-            work: one transaction, which may be repeated: where the server goes away it is.
+            work: one transaction; it is repeated if the server goes away.
 
         Raises:
             LogClosed: the log is closed.
-            LogUnavailable: the server cannot be reached; ``OutcomeUnknown`` where the work had begun.
+            LogUnavailable: the server cannot be reached; ``OutcomeUnknown`` if the work had begun.
         """
         return cast(T, await self.queue.call(work))
 

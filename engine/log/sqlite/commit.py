@@ -102,7 +102,7 @@ class Committer:
         connection: to write on.
         where: the log, for messages.
         presence: says whether the file is still there.
-        mark: says beside it how far the log has come.
+        mark: the head mark, which notes how far the log has come.
     """
 
     def __init__(
@@ -127,15 +127,15 @@ class Committer:
     ) -> Committed:
         """Commits a group, and leaves each append's outcome in it.
 
-        An append in conflict fails alone. Where SQLite itself refuses a value, the group is rolled
+        An append in conflict fails alone. If SQLite itself refuses a value, the group is rolled
         back, and its appends are committed one by one, so that only the bad one fails.
 
         Args:
             group: the appends.
-            known: position up to which this process has seen all records; None where nobody
-                follows the log.
-            wanted: asked while another process holds the log, whether to go on waiting; it may
-                take appends out of the group.
+            known: position up to which this process has seen all records; None if nothing follows
+                the log.
+            wanted: asked while another process holds the log whether to keep waiting; it may take
+                appends out of the group.
 
         Raises:
             LogGone: the file is not there any more.

@@ -343,10 +343,10 @@ def begin(connection: sqlite3.Connection, wanted: Callable[[], bool] | None = No
 
     Args:
         connection: whose transaction.
-        wanted: asked now and then while it waits, whether to go on waiting.
+        wanted: asked now and then while it waits whether to keep waiting.
 
     Raises:
-        sqlite3.Error: another process holds the lock for too long, or nobody wants it any more.
+        sqlite3.Error: another process held the lock for too long, or the wait was no longer wanted.
     """
     _patiently(connection, "BEGIN IMMEDIATE", wanted)
 
@@ -420,10 +420,10 @@ def is_locked(error: sqlite3.Error) -> bool:
 
 
 def contradicts(error: sqlite3.Error) -> bool:
-    """Whether something was to be written whose place is taken.
+    """Whether a write failed because its place is taken.
 
-    A log gives out each place once, by what the file says of those that are taken; so the file says
-    one thing here and another there.
+    A log assigns each place once, based on the places that the file says are taken. So the file
+    contradicts itself.
     """
     return getattr(error, "sqlite_errorcode", None) in _TAKEN
 

@@ -55,8 +55,8 @@ class Opened(NamedTuple):
         committer: commits on it.
         reading: the connection that reads.
         reader: reads on it.
-        mark: says beside the file how far the log has come.
-        damage: why nothing may be written to it; empty where it may.
+        mark: the head mark, which notes how far the log has come.
+        damage: why the log may not be written; empty if it may.
         presence: whether the file is still there, for the thread that writes.
         head: last position in the log.
         newer: whether a newer Duolog wrote it.

@@ -154,8 +154,8 @@ class LogReader:
 class Tail:
     """Publishes what other processes append, once there is a subscription or tap here.
 
-    A thread with a connection of its own looks fifty times a second whether the log has grown, and
-    wakes the event loop only if it has, by others; and now and then, whether its file is still there.
+    A thread with a separate connection checks fifty times a second whether other processes have
+    appended, and wakes the event loop only if they have. At times it checks that the file is there.
     """
 
     def __init__(
