@@ -121,7 +121,7 @@ def _campaign(console: Console, store: Store, seeds: range, processes: int) -> b
 def _run_campaign(
     store: Store, seeds: Sequence[int], processes: int, progress: Callable[[int], None]
 ) -> Iterator[Campaign]:
-    """Runs the scenarios of seeds in several processes; gives what is known after each part."""
+    """Runs the scenarios of seeds in several processes; gives the results so far after each part."""
     parts = [seeds[at : at + _PART] for at in range(0, len(seeds), _PART)]
     total = Campaign()
     if processes == 1 and len(parts) == 1:

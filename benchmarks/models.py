@@ -59,7 +59,7 @@ class Cost(NamedTuple):
 
 
 class Asking:
-    """Asks so many times, says what it is told, and finishes."""
+    """Asks a number of times, says the replies, and finishes."""
 
     def __init__(self, caller: Caller, calls: int) -> None:
         self._caller = caller

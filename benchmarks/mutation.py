@@ -474,7 +474,7 @@ def main() -> int:
 
 
 def _import_all(changes: Sequence[Change]) -> None:
-    """Imports what is changed, and the simulator, so that forks need not."""
+    """Imports the changed modules and the simulator, so that forks need not."""
     import_module("duolog.testing.simulator.stage")
     import_module("duolog.testing.simulator.scenario")
     for change in changes:

@@ -134,7 +134,7 @@ def table(found: Mapping[tuple[str, str], Mapping[str, Numbers]], agents: Sequen
 
 
 def run() -> None:
-    """Runs what the arguments ask for."""
+    """Runs the sessions that the arguments ask for."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )

@@ -194,7 +194,7 @@ def child(part: str, at_once: int, sessions: int, url: str) -> None:
 
 
 def main() -> None:
-    """Measures what was asked for, and prints a table."""
+    """Measures the chosen parts, and prints a table."""
     if sys.argv[1:2] == ["--child"]:
         name, at, count, url = sys.argv[2:]
         child(name, int(at), int(count), url)

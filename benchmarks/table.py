@@ -65,7 +65,7 @@ Kept = dict[str, dict[str, Figure]]
 
 
 def compare_with_kept(row: Row, kept: Figure | None) -> tuple[bool, str]:
-    """Whether a row is a regression, and what there is to say of it.
+    """Whether a row is a regression, and the note on it.
 
     Args:
         row: what was measured now.

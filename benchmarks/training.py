@@ -68,7 +68,7 @@ class Played(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """The result of a seed: the mean reward on what is held out after each update, and the weights."""
+    """The result of a seed: the mean reward on the held-out instances after each update, and the weights."""
 
     curve: list[float]
     weights: Weights
@@ -168,7 +168,7 @@ def held_out(problems: int) -> list[tuple[str, str]]:
 
 
 async def learn(seed: int, *, updates: int, batch: int, problems: int, each: int = 5) -> Learned:
-    """Trains one policy; each few updates it is tested on what is held out."""
+    """Trains one policy; every few updates it is tested on the held-out instances."""
     weights = np.zeros((len(MOVES), 9))
     curve = []
     for update in count():
@@ -214,7 +214,7 @@ def always(move: str) -> Choose:
 
 
 async def compare(problems: int, learned: Sequence[Weights]) -> dict[str, list[Played]]:
-    """What fixed and learned policies earn on what is held out."""
+    """What fixed and learned policies earn on the held-out instances."""
     who = held_out(problems)
     found: dict[str, list[Played]] = {}
     fixed: dict[str, Callable[[int], Choose]] = {

@@ -123,7 +123,7 @@ def added(old: Files, new: Files) -> list[str]:
 
 
 def written(old: Files, new: Files) -> str:
-    """The words of added lines less those of removed ones, file by file: what was written."""
+    """The words of added lines less those of removed ones, file by file: the text that was written."""
     texts = []
     for path, lines in new.items():
         fresh, gone = diff(old.get(path, []), lines)
@@ -288,7 +288,7 @@ def row(some: Sequence[Mapping[str, float]]) -> Json:
 
 
 def report_effort(records: Iterable[Json]) -> list[Json]:
-    """The effort of each row of a report; sessions of which events were lost are in none."""
+    """The effort of each row of a report; sessions with lost events are in none."""
     sessions: dict[str, list[Json]] = {}
     for one in sorted(records, key=lambda one: one["position"]):
         sessions.setdefault(one["session"], []).append(one)

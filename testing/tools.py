@@ -16,7 +16,7 @@ E = TypeVar("E", bound=Exception)
 
 
 def require(condition: bool, promise: str) -> None:
-    """Asserts a condition, also under ``python -O``; ``promise`` says what does not hold."""
+    """Asserts a condition, also under ``python -O``; ``promise`` names the broken promise."""
     if not condition:
         raise AssertionError(promise)
 

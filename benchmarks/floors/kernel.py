@@ -39,7 +39,7 @@ _Waiting = tuple[_Rows, asyncio.Future[None]]
 
 
 class GroupCommit:
-    """Writes what has gathered as one transaction, in a thread that does nothing else."""
+    """Writes the gathered events as one transaction, in a thread that does nothing else."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -19,7 +19,7 @@ PACKAGE = "inspect_ai"
 
 
 async def simulate_theirs(directory: Path, sessions: int, at_once: int) -> int:
-    """Runs conversations, so many at once; gives how many.
+    """Runs conversations, a number at once; returns their number.
 
     Raises:
         RuntimeError: one of them did not succeed.

@@ -46,7 +46,7 @@ _DONE: Final = 2  # outputs after which an agent that stops getting better chang
 
 @final
 class Planted:
-    """A mind that decides as another does, but for one flaw; alone it has none.
+    """A mind that decides as another does, except for one flaw; alone it is without the flaw.
 
     Args:
         mind: what decides.

@@ -37,7 +37,7 @@ from duolog.benchmarks.workloads.many_sessions import write
 
 
 async def main(asked: argparse.Namespace) -> None:
-    """Runs what is asked for."""
+    """Runs the chosen measurements."""
     with tempfile.TemporaryDirectory() as scratch:
         log = asked.log or Path(scratch, "big.db")
         if not log.exists():

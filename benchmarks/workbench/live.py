@@ -1,4 +1,4 @@
-"""Many who look on while a log grows: how far behind they are, and what that costs the server."""
+"""Many viewers while a log grows: how far behind they are, and the cost to the server."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def lags(sent: Sequence[Sample], seen: Sequence[Sample]) -> list[float]:
 
 
 class Viewer:
-    """One who looks on: what positions it was sent, and when."""
+    """A viewer: the positions that it was sent, and when."""
 
     def __init__(self) -> None:
         self.seen: list[Sample] = []

@@ -1,4 +1,4 @@
-"""Writes a log of very many sessions, and one very long one, for benchmarks of what shows logs.
+"""Writes a log of very many sessions, and one very long one, for benchmarks of the programs that show logs.
 
 python -P -m duolog.benchmarks.workloads.many_sessions LOG [--sessions N] [--records N] [--long N]
 """
@@ -46,7 +46,7 @@ _AT_ONCE = 64
 
 
 def session(number: int, records: int, *, closed: bool = True) -> list[tuple[str, Draft]]:
-    """The events of a session of so many records, each with its stream."""
+    """The events of a session with a number of records, each with its stream."""
     return list(_session(random.Random(number), number, records, closed))
 
 

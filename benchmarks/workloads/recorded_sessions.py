@@ -1,4 +1,4 @@
-"""Writes a log of sessions that look like travel planning, for benchmarks of what reads logs.
+"""Writes a log of sessions that look like travel planning, for benchmarks of the programs that read logs.
 
 The sessions have searches with long observations, a plan of some two thousand characters edited line by
 line, and scores and ratings next to the trace.

@@ -108,7 +108,7 @@ PARTS: Final[dict[str, Callable[[], Callable[[int], Session]]]] = {
 async def simulate_sessions(
     url: str, make: Callable[[int], Session], sessions: int, at_once: int
 ) -> int:
-    """Runs sessions against a new log, so many at once; gives how many events they have.
+    """Runs sessions against a new log, a number at once; returns the number of their events.
 
     Raises:
         RuntimeError: one of them failed.

@@ -104,7 +104,7 @@ async def check_order(log: EventLog) -> None:
 
 
 async def check_envelopes(log: EventLog) -> None:
-    """A record is what was appended: all of its envelope, and its body byte for byte."""
+    """A record equals the appended event: its whole envelope, and its body byte for byte."""
     drafts = [
         Draft(MessageSent(text="zażółć \U0001f600 \x00 \\"), "ann", "human", 1.25, "id-1"),
         Draft(

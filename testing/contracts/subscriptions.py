@@ -191,7 +191,7 @@ async def check_slow_subscription(log: EventLog) -> None:
 
 
 async def check_future_subscription(log: EventLog) -> None:
-    """A subscription after a future position gives what follows that position."""
+    """A subscription after a future position gives the records after that position."""
     records = await appended(log, "s", 2)
     after = records[-1].position + 3
     async with log.subscribe(after_position=after) as subscription:

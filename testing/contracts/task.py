@@ -40,7 +40,7 @@ _TELLING = 3
 
 
 class CheckedTask(Task, Protocol):
-    """A task that says what its instances allow, and measures its recorded sessions again."""
+    """A task that states the best utility of its instances, and measures its recorded sessions again."""
 
     def witness(self, instance: str, seed: int) -> Witness:
         """The best utility that an instance allows, and an output that reaches it."""
@@ -183,7 +183,7 @@ def _check_problems(
 
 
 async def _check_witness(task: CheckedTask, name: str, seed: int) -> None:
-    """The witness of an instance is worth what it says."""
+    """The witness of an instance has the utility that it claims."""
     witness = task.witness(name, seed)
     where = f"the witness of instance {name}"
     require(0.0 < witness.value <= 1.0, f"{where} has a value in (0, 1], not {witness.value!r}")

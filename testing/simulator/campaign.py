@@ -33,7 +33,7 @@ class _Held(NamedTuple):
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """A scenario, cut down, and what does not hold in it."""
+    """A reduced scenario, and the promise that it breaks."""
 
     scenario: Scenario
     what: str

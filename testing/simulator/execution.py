@@ -1,4 +1,4 @@
-"""Runs a scenario against a log, and checks what must hold: after each operation, and after each end of
+"""Runs a scenario against a log, and checks its promises: after each operation, and after each end of
 a process, of whatever kind.
 """
 
@@ -97,7 +97,7 @@ class Execution:
         self._workload: Workload | None = None
 
     def run(self) -> Outcome:
-        """Runs it, to its end or to what does not hold."""
+        """Runs it to its end, or to the first broken promise."""
         failure = ""
         try:
             for operations in self._lives():

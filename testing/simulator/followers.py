@@ -117,7 +117,7 @@ class Followers:
 
     @staticmethod
     async def _check_left(subscription: Subscription) -> None:
-        """A subscription that was left gives what it has, and then says that it is closed."""
+        """An abandoned subscription gives its buffered records, and then says that it is closed."""
         with anyio.move_on_after(_LATEST):
             try:
                 while True:
@@ -246,7 +246,7 @@ class Followers:
         return bool(self._tasks)
 
     async def end(self, heads: dict[str | None, int]) -> None:
-        """Waits for all who follow, after the workers are done."""
+        """Waits for all followers, after the workers are done."""
         self.heads = heads
         self.done.set()
         for task in self._tasks:
@@ -365,7 +365,7 @@ async def _take(
     slow: int,
     most: int,
 ) -> None:
-    """Takes what is delivered, with some steps of the loop between two records."""
+    """Takes delivered records, with some steps of the loop between two records."""
     async for each in subscription:
         got.append(each)
         buffered = subscription.statistics().buffered

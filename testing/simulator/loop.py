@@ -255,7 +255,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         return self._closed
 
     def close(self) -> None:
-        """Drops what waits."""
+        """Drops waiting callbacks and timers."""
         self._closed = True
         self._ready.clear()
         self._timers.clear()

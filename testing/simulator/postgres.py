@@ -158,7 +158,7 @@ def main() -> int:
         return 2
     happened: Counter[str] = Counter()
     failed = 0
-    # Losses of connections are reported as warnings, of which there are many here.
+    # Lost connections are reported as warnings, and there are many here.
     logging.getLogger("duolog").setLevel(logging.CRITICAL)
     with running_postgres(durable=False) as server:
         for seed in range(options.first, options.first + options.runs):

@@ -1,4 +1,4 @@
-"""Runs sessions on virtual time, with policies, scorers and processes that fail, and checks what must hold.
+"""Runs sessions on virtual time, with policies, scorers and processes that fail, and checks the log's promises.
 
 Live updates equal the replay and a later fold; an interrupted session ends as it would have;
 a scorer that fails leaves the trace as it is; a policy that fails does not end others.

@@ -38,7 +38,7 @@ def shrink(scenario: Scenario, fails: Callable[[Scenario], bool], *, most: int =
 
 
 def _without(scenario: Scenario, size: int) -> list[Scenario]:
-    """The scenario without each stretch of so many operations, or of so many faults."""
+    """The scenario without each stretch of a number of operations or faults."""
     numbers = [each.number for each in scenario.operations]
     indices = list(range(len(scenario.faults)))
     fewer_faults = [

@@ -619,7 +619,7 @@ class Workload:
 
 
 async def _begun(log: EventLog) -> AsyncIterator[Record] | None:
-    """A read of which a part is left when the log is closed."""
+    """A read that is unfinished when the log is closed."""
     if not isinstance(log, MemoryLog) or log.statistics().position <= memory._BATCH:
         return None
     begun = log.read_all()

@@ -28,11 +28,11 @@ needs_browser = pytest.mark.skipif(
 
 
 class Watched:
-    """A page, and what went wrong on it: errors of scripts, refused requests, violated policies.
+    """A page, and its problems: errors of scripts, refused requests, violated policies.
 
     Attributes:
         page: the page.
-        complaints: what the browser complained of.
+        complaints: of the browser.
         requests: the addresses that were asked for.
     """
 

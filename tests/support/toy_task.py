@@ -101,7 +101,7 @@ class Known(msgspec.Struct, frozen=True):
 
 
 class Florist:
-    """Counts the first flower, guesses one where it knows nothing, and adds what it is asked for."""
+    """Counts the first flower, guesses one if it knows nothing, and adds the flowers it is asked for."""
 
     def know(self, view: View) -> Known:
         def wishes(until: int | None) -> tuple[str, ...]:
@@ -183,7 +183,7 @@ class Customer:
         return compare(self.wrong(state, before), after, changed=changed, complained=False)
 
     def change(self, state: Mood) -> ChangeProfile | None:
-        """Who sees asters in it finds that they like them, once."""
+        """A customer who sees asters in the bouquet begins to like them, once."""
         if state.changed or FLOWERS[0] not in state.output or FLOWERS[0] in state.wanted:
             return None
         profile = [f"Fond of the {flower}" for flower in (*state.wanted[:-1], FLOWERS[0])]

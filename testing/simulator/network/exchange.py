@@ -1,4 +1,4 @@
-"""Runs a server and its clients on a network that fails, and checks what must hold.
+"""Runs a server and its clients on a network that fails, and checks their promises.
 
 Each acknowledged batch is in the log once; any other is there whole or not at all. Followers get all
 events, in order, once. A server that stops ends soon after, and leaves nothing behind.

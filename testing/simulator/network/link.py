@@ -159,7 +159,7 @@ class End(asyncio.Transport):
         return self._size
 
     def is_reading(self) -> bool:
-        """Whether what arrives is handed over."""
+        """Whether arriving bytes are handed over."""
         return self._reading and not self._closing
 
     def pause_reading(self) -> None:
@@ -167,7 +167,7 @@ class End(asyncio.Transport):
         self._reading = False
 
     def resume_reading(self) -> None:
-        """Takes what has arrived."""
+        """Takes the bytes that have arrived."""
         self._reading = True
         self._peer._schedule()
 
