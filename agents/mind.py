@@ -14,7 +14,7 @@ Intent: TypeAlias = Literal["message", "act", "wait"]
 
 
 class AgentMind(Protocol):
-    """What decides for an agent: rules that a task ships, or a model. It sees the view, no more."""
+    """Makes an agent's decisions, by a task's rules or on a model. It sees only the view."""
 
     async def step(self, view: View, *, alone: bool) -> Decision:
         """The next thing to do, in a single step.

@@ -64,7 +64,7 @@ def prompt_digest(brief: Brief, habits: Habits = USUAL) -> str:
 
 
 def habit_lines(habits: Habits = USUAL) -> str:
-    """What agents on models are told of their habits: a line for each."""
+    """The lines in a model's prompt about its habits, one for each."""
     return "\n".join(_PROMPTS.fill(f"habit_{one}") for one in HABITS if getattr(habits, one))
 
 
@@ -73,11 +73,11 @@ class ModelMind:
     """Decides for one agent in one session by asking a model.
 
     Args:
-        conversation: what the model is asked through.
-        brief: what the task is about.
-        habits: how it works with others.
-        speaks: what it writes without calling a tool is a message, and no mistake: it is an agent,
-            made for conversation.
+        conversation: the conversation with the model.
+        brief: describes the task.
+        habits: its habits of working with others.
+        speaks: whether a reply without a tool call is a message, instead of a mistake; for agents that
+            are made for conversation.
     """
 
     def __init__(
@@ -164,7 +164,7 @@ class ModelMind:
         return NOTHING if isinstance(found, UnreadableReply) else Decision(found)
 
     def _work(self, view: View) -> tuple[OfferedAction, ...]:
-        """What every agent may do."""
+        """The acts that every agent may take."""
         notes = () if only_notes(view) else (note_action(),)
         output = output_action(self._brief)
         return (*task_actions(view.actions_available), output, *notes, finish_action())

@@ -82,7 +82,7 @@ def action(
 def spec_of(
     kind: type[msgspec.Struct], *, repeatable: bool = True, consequential: bool = False
 ) -> ActionSpec:
-    """What actors are shown of an action, from the struct of its arguments."""
+    """The description of an action for actors, made from the struct of its arguments."""
     schema = _schema_of(kind)
     return ActionSpec(
         name=kind.__name__,

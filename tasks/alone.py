@@ -64,7 +64,7 @@ def _looks_again(view: View) -> bool:
 
 
 def _found(view: View) -> int:
-    """Words of what their last actions found."""
+    """Number of words in the results of their last actions."""
     words = 0
     for record in reversed(view.records):
         event = record.event

@@ -87,7 +87,7 @@ class Case(msgspec.Struct, Generic[W], frozen=True, kw_only=True):
 
 
 class Witness(msgspec.Struct, frozen=True):
-    """The proof of what an instance allows.
+    """The best utility that an instance allows, with an output as proof.
 
     Attributes:
         value: the utility of the best reachable output; above 0, and at most 1.
@@ -115,7 +115,7 @@ def index_of(name: str) -> int:
 
 
 def generated(seed: int) -> str:
-    """What tells apart generated data: ``generated/SEED``."""
+    """The identifier of generated data: ``generated/SEED``."""
     return f"generated/{seed}"
 
 
@@ -295,7 +295,7 @@ class KitTask(Generic[W]):
         return (agent,) if self.automated(cell.agent) else (self._user(ident, cell, setting), agent)
 
     def _private(self, case: Case[W], setting: Setting) -> JSON:
-        """What only the human sees; a real person gets the card of their part with it."""
+        """The part that only the human sees; a real person also gets their role card."""
         part = self._spec.part
         if setting.person is None or part is None or not isinstance(case.private, Mapping):
             return case.private

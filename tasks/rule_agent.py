@@ -59,7 +59,7 @@ class Planner(Protocol[K]):
     """
 
     def know(self, view: View) -> K:
-        """All that the agent knows by now."""
+        """Everything the agent knows so far."""
         ...
 
     def work(self, known: K, view: View) -> Decision | None:

@@ -47,7 +47,7 @@ _SOON, _LATE = 3.0, 20.0
 
 
 _IN_VAIN: Final = 10
-"""Messages on an output that stays as it is, after which a person gives up."""
+"""Messages on an unchanged output after which a person gives up."""
 
 
 class Person(Protocol[S]):
@@ -229,7 +229,7 @@ class HumanAlone(Generic[S]):
 
 
 def changing(person: Person[S]) -> Changing:
-    """What says how a person's goals have changed, for users on rules and on models."""
+    """Derives changes of a person's goals, for users on rules and on models."""
 
     def changed(view: View) -> ChangeProfile | None:
         return person.change(person.see(view, view.private))
@@ -238,7 +238,7 @@ def changing(person: Person[S]) -> Changing:
 
 
 def _see(person: Person[S], view: View) -> tuple[S, ChangeProfile | None]:
-    """The person's state of mind, and the latest change in it."""
+    """The person's state of mind, and the change in it that has just happened, if any."""
     state = person.see(view, view.private)
     change = person.change(state)
     return (state, None) if change is None else (person.see(view, change.profile), change)

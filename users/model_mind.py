@@ -79,7 +79,7 @@ class ModelUserMind:
         self._brief = brief
 
     async def choose(self, view: View, persona: Persona) -> UserIntent:
-        """What to do next; nothing if the model's replies cannot be read."""
+        """Chooses the next act; nothing if the model's replies cannot be read."""
         words = titles(view)
         listed = "\n".join(
             f"{number}. {title}: {_CHOICES[intent][1]}."
@@ -110,7 +110,7 @@ class ModelUserMind:
         return NOTHING
 
     async def rate(self, view: View, persona: Persona) -> Rate | None:
-        """How far the others brought the user; None if the model's replies cannot be read."""
+        """Rates the progress that the others made; None if the model's replies cannot be read."""
         own = [m.text for m in view.messages if m.actor == view.me]
         prompt = _PROMPTS.fill("rate", before=own[-1] if own else view.request)
         found = await self._conversation.ask(

@@ -38,7 +38,7 @@ class CommandHelp(NamedTuple):
 
     @property
     def usage(self) -> str:
-        """The command as it is typed."""
+        """The command as typed."""
         return f"/{self.name} {self.arguments}".rstrip()
 
 
@@ -68,7 +68,7 @@ HELP = "\n".join(
         *(f"  {command.usage:<{_WIDTH}}  {command.help}" for command in COMMANDS),
     ]
 )
-"""What ``/help`` shows."""
+"""The text of ``/help``."""
 
 
 def private_text(private: JSON) -> str:

@@ -36,10 +36,10 @@ Changing: TypeAlias = Callable[[View], ChangeProfile | None]
 
 
 class UserMind(Protocol):
-    """What decides for a simulated user. It sees the view, no more."""
+    """Makes a simulated user's decisions. It sees only the view."""
 
     async def choose(self, view: View, persona: Persona) -> UserIntent:
-        """What to do next."""
+        """Chooses the next act."""
         ...
 
     async def compose(self, view: View, persona: Persona, intent: UserIntent) -> Decision:
@@ -47,7 +47,7 @@ class UserMind(Protocol):
         ...
 
     async def rate(self, view: View, persona: Persona) -> Rate | None:
-        """How far the agent's acts since the user's last one brought them; None for no opinion."""
+        """Rates the progress from the agent's acts since the user's last one; None for no opinion."""
         ...
 
 

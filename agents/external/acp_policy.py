@@ -159,7 +159,7 @@ def _answer(view: View) -> str | None:
 
 
 def _news(view: View, since: int, file: str) -> Iterator[str]:
-    """What happened since a trace version, a line each."""
+    """The events since a trace version, one per line."""
     for record in view.records:
         if record.version <= since:
             continue

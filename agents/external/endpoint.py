@@ -72,7 +72,7 @@ class _Completion(msgspec.Struct, frozen=True):
 
 @final
 class Endpoint:
-    """What reaches the endpoint of an address; made once, for all sessions.
+    """The connection to the endpoint of an address; made once, for all sessions.
 
     Args:
         address: of the agent.

@@ -36,7 +36,7 @@ _RETRY = Retry(attempts=_ATTEMPTS, first=0.2, longest=10.0)
 
 
 class _Program(Protocol):
-    """What answers for one actor in one session."""
+    """Answers for one actor in one session."""
 
     async def complete(self, request: ModelRequest) -> ModelReply: ...
 
@@ -146,11 +146,11 @@ def external_agent(
 
 
 _Made: TypeAlias = tuple[_Program, Callable[[ModelConversation], Policy]]
-"""What answers for one actor in one session, and the policy that asks it."""
+"""The program that answers for one actor in one session, and the policy that asks it."""
 
 
 def _maker(address: Address, passed: Sequence[str]) -> Callable[[View, Brief], _Made]:
-    """What makes both for an actor."""
+    """Makes both for an actor."""
     if address.protocol == "openai":
         endpoint = Endpoint(address)
         return lambda view, brief: (

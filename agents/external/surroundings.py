@@ -1,4 +1,4 @@
-"""What of Duolog's environment the program of an external agent gets."""
+"""The part of Duolog's environment that an external agent's program inherits."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ class _Steps:
         return self.taken >= _MOST_STEPS
 
     def count(self) -> int:
-        """Called every so many steps; 1 stops the statement."""
+        """Called at regular intervals of steps; returning 1 stops the statement."""
         self.taken += _STRIDE
         return int(self.spent)
 

@@ -78,7 +78,7 @@ _POINTS, _PERCENT = 0.3, 5.0  # tolerated error of a claimed number
 
 
 class Topic(NamedTuple):
-    """What can be asked of the data: a kind, and the region, product or table that it is about."""
+    """A question about the data: a kind, and the region, product or table that it is about."""
 
     kind: Kind
     about: str

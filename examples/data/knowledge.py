@@ -64,7 +64,7 @@ class Findings:
         self._claims: dict[tuple[str, bool], Mapping[Topic, Claim]] = {}
 
     def all(self, names: Names, rulings: Rulings) -> dict[Topic, Claim]:
-        """All claims that can be made by now, under rulings."""
+        """All claims that the results so far allow, under rulings."""
         found: dict[Topic, Claim] = {}
         for sheet in SHEETS:
             found.update(self._sheet(sheet, names, rulings))

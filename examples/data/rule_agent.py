@@ -177,10 +177,10 @@ def _turned(ruling: Ruling, known: Known) -> Rulings:
 
 
 LOOK = "Please have a look."
-"""What ends a message that asks nothing: every word costs attention."""
+"""The end of a message that asks nothing; it is short because every word costs attention."""
 
 HAND_OVER = "That is as far as I get."
-"""What ends its last one."""
+"""The end of its last message."""
 
 
 @final
@@ -217,7 +217,7 @@ class DataPlanner:
         return Decision((Submit(text),))
 
     def question(self, known: Known, words: Random) -> Question | None:
-        """What was meant; then a ruling that decides what was asked; then where to look next."""
+        """Asks what was meant, then about a ruling that decides a topic, then where to look next."""
         if known.names is None:
             return None
         habits = self._habits

@@ -147,7 +147,7 @@ class DataPerson:
         return said or HUMAN.say("done" if offer is None else "no", words)
 
     def work(self, state: Mind, persona: Persona, words: Random) -> Decision | None:
-        """Looks up what was not understood, or asked for in vain, if they act at all."""
+        """Looks up topics not understood, or asked about in vain, if they act at all."""
         if not persona.acts or state.view.snapshot is None:
             return None
         if is_working(state.view) or awaits_reaction(state.view):
@@ -301,7 +301,7 @@ def _cares(view: View, sheet: Sheet) -> bool:
 
 
 def _is_absurd(claim: Claim) -> bool:
-    """Whether anybody would look again: a price that is more than twice that of elsewhere."""
+    """Whether a claim is implausible: a price more than twice that of other regions."""
     return claim.topic.kind == "price" and (claim.value or 0.0) > 100.0
 
 

@@ -41,7 +41,7 @@ _LATER: Final = 10
 
 
 class World(msgspec.Struct, frozen=True):
-    """What actions and the utility of an instance need.
+    """The data behind an instance's actions and utility.
 
     Attributes:
         seed: of the tables.

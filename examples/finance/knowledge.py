@@ -29,7 +29,7 @@ __all__ = (
 
 
 class File(msgspec.Struct, frozen=True):
-    """What `ReadFile` shows."""
+    """The result of `ReadFile`."""
 
     place: str
     age: int
@@ -52,7 +52,7 @@ class File(msgspec.Struct, frozen=True):
 
 
 class Costs(msgspec.Struct, frozen=True):
-    """What `LookUpCosts` shows."""
+    """The result of `LookUpCosts`."""
 
     living: int
     property_tax: int
@@ -60,7 +60,7 @@ class Costs(msgspec.Struct, frozen=True):
 
 
 class Rules(msgspec.Struct, frozen=True):
-    """What `LookUpRules` shows."""
+    """The result of `LookUpRules`."""
 
     retirement_limit_monthly: int
     life_cover_per_100000_monthly: float
@@ -68,7 +68,7 @@ class Rules(msgspec.Struct, frozen=True):
 
 
 class Finds(msgspec.Struct, kw_only=True):
-    """What actions have shown; grows as they are resolved.
+    """The results of actions; grows as they are resolved.
 
     Attributes:
         file: the client's file.

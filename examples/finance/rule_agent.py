@@ -142,7 +142,7 @@ def _study_goal(known: Known, basis: _Basis) -> tuple[int, int]:
 
 
 def _study(known: Known, basis: _Basis, stocks: int) -> list[Act]:
-    """The look-up of what has to be saved for studies, if it is missing."""
+    """The look-up of the savings needed for studies, if it is missing."""
     target, years = _study_goal(known, basis)
     if not target or (target, years, stocks) in known.finds.needed:
         return []

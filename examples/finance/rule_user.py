@@ -37,13 +37,13 @@ _AGAIN_ALONE: Final = 0.25
 """Share of that time that it takes to correct it."""
 
 _STUDIES: Final = 50_000
-"""What people think that studies cost."""
+"""People's guess at the cost of studies."""
 
 _STOCKS_PER_LOSS: Final = 4
 """People take the loss of a bad year for a quarter of the share of stocks."""
 
 _SPENT: Final = 0.9
-"""Share of what is left each month that people dare to plan with."""
+"""Share of the monthly surplus that people dare to plan with."""
 
 _DRAFTS: Final = 2
 
@@ -136,7 +136,7 @@ def finance_alone() -> Policy:
 
 
 def finance_changing() -> Changing:
-    """What says how a client's mind has changed, on rules and on models."""
+    """Derives a client's changes of mind, for clients on rules and on models."""
     return changing(FinanceClient())
 
 
@@ -226,7 +226,7 @@ class FinanceClient:
         )
 
     def change(self, state: Client) -> ChangeProfile | None:
-        """Changes their wishes by what they have seen and heard."""
+        """Changes their wishes according to what they have seen and heard."""
         profile = state.profile
         moved = stirred(state)
         if not moved:
@@ -243,7 +243,7 @@ class FinanceClient:
         return say_fact(Fact(topic, state.held[topic]), words, state.profile.project, after)
 
     def _say_first(self, state: Client, topic: Topic, persona: Persona, words: Random) -> str:
-        """A wish as it is said for the first time, perhaps vaguely; plainly after that."""
+        """States a wish: perhaps vaguely the first time, plainly after that."""
         vague = topic in AMBIGUOUS.keys and topic not in state.hinted and state.held[topic]
         if vague and not _pressed(state, topic) and words.random() < persona.ambiguous:
             return say_vaguely(Fact(topic, state.held[topic]), words, state.profile.project)

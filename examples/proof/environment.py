@@ -42,7 +42,7 @@ OVERLOOKED_DOUBTS: Final = 0.05
 _AGAIN: Final = 5.0
 _SHORT: Final = {"Expand": 3.0, "Residues": 4.0, "FindCounterexample": 8.0, "Accept": 2.0}
 _PERSON: Final = 3.0
-"""How many times longer a person takes for what the agent does with a tool."""
+"""How many times longer a person takes for an action than the agent."""
 
 _KINDS: Final = (Expand, Residues, FindCounterexample, Verify, Check, Accept)
 _HUMAN: Final = frozenset({"Check", "Accept"})

@@ -353,7 +353,7 @@ class ProofPlanner:
         self._habits = habits
 
     def know(self, view: View) -> Knowledge:
-        """All that the agent knows by now."""
+        """Everything the agent knows so far."""
         return Knowledge(view)
 
     def work(self, known: Knowledge, view: View) -> Decision | None:

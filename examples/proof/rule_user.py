@@ -159,7 +159,7 @@ class PersonState:
 
     @property
     def wanted(self) -> tuple[str, ...]:
-        """The labels of what counts, what matters most first."""
+        """The labels of the claims that count, the most important first."""
         return (*self.wishes.core, *self.wishes.minor)
 
     def said(self, topic: str, label: str = "", value: str = "") -> int:
@@ -382,7 +382,7 @@ class Mathematician:
                 yield say_form(label, form, words)
 
     def answer(self, state: PersonState, question: str, persona: Persona, words: Random) -> str:
-        """What they answer; ambiguously at times, and at times to another question."""
+        """Their answer, which may be ambiguous or to another question."""
         asked = read_questions(question)
         if not asked:
             return next(self._comments(state, persona, words), "") or say_deferral(words)

@@ -45,7 +45,7 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
-    """What only the mathematician knows.
+    """The mathematician's private knowledge.
 
     Attributes:
         now: what they want now.

@@ -62,7 +62,7 @@ _NOTICES = 0.6
 """Share of the messages in which a traveller notices that they were misunderstood."""
 
 _CHANGES = 0.5
-"""Share of the travellers whose goals change by what they see."""
+"""Share of the travellers whose goals change with what they see."""
 
 _YIELDS = 0.2
 """Share of the travellers who spend more if their other wishes cannot be met for less."""
@@ -95,7 +95,7 @@ class TravellerState(msgspec.Struct, frozen=True, kw_only=True):
         asked: the slots that the agent has asked about since.
         edited: whether it has changed the plan and not said why.
         edits: whether it would, and has not done so yet.
-        misread: the wrong wishes that the agent has just said it understood.
+        misread: the wishes that the agent has just misstated, if the traveller noticed.
         granted: the slot of a wish that it thinks goes without saying.
         price: the least price of a plan, above the budget, that the agent has just stated.
         profile: the source of all this.

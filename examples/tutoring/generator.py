@@ -20,7 +20,7 @@ _TOPIC: Final = 2  # components of each topic that the homework is about
 _WEAK: Final = (3, 4, 4, 5)  # of these, how many the student has wrong
 _MIXED: Final = 2  # problems of the homework that need several components
 _UNSURE: Final = 0.35
-"""Share of what students have wrong that they know about: most misconceptions feel right."""
+"""Share of their weak components that students know about: most misconceptions feel right."""
 
 _REQUESTS: Final = Phrases(
     {

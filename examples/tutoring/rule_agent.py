@@ -39,7 +39,7 @@ _GIVE_UP: Final = 3  # failures in an item after which the answer is given away
 
 
 class Script(NamedTuple):
-    """What to do next.
+    """The next decision.
 
     Attributes:
         acts: look-ups that are needed before anything is said.
@@ -85,7 +85,7 @@ def diagnostic(memory: Memory) -> Script | None:
 
 
 def write_script(memory: Memory, style: Style, words: Random, habits: Habits) -> Script:
-    """What to say now, by a style and by habits; the look-ups that it takes first."""
+    """The next message, by a style and by habits, and the look-ups that it needs first."""
     belief, causes = memory.belief()
     made = _Maker(memory)
     writer = _Writer(memory, belief, causes, made, words, style, habits)
@@ -378,7 +378,7 @@ class TutorAgent:
         return "act" if nudged(view) else "wait"
 
     async def message(self, view: View) -> Decision:
-        """What there is to say, with a task for the student."""
+        """A message with a task for the student."""
         if (meant := explained(view)) is not None:
             return meant
         script = self._script(view)
@@ -427,7 +427,7 @@ class TutorAgent:
         return None
 
     def _script(self, view: View) -> Script:
-        """What to say by the plan: a first question before there is a sheet."""
+        """The next message by the plan; before there is a sheet, a first question."""
         memory = self._memory
         script = write_script(memory, "planned", words_of(view), self._habits)
         if memory.sheet or script.acts or memory.said.unclear:

@@ -88,7 +88,7 @@ class StudentUser:
         return Decision(step.verbs, step.seconds)
 
     async def rate(self, view: View, persona: Persona) -> Rate | None:
-        """How far the tutor's last round brought them, as it feels to them: homework first."""
+        """Rates the tutor's last round by the progress that they feel: homework first."""
         return rated(self._felt(view), view, persona)
 
     def _felt(self, view: View) -> Felt:
@@ -106,7 +106,7 @@ class StudentUser:
         return felt(0.0 if marked else QUESTION, "Still wrong." if marked else "We get on.")
 
     def _see(self, view: View) -> Student:
-        """The student as they are, with all that they have heard by now."""
+        """The student as they are, with everything they have heard by now."""
         student = self._memory.now(view)
         if student is None:
             raise InvalidInput("the profile in the student's view describes no student")
@@ -135,7 +135,7 @@ class StudentUser:
         return self._react(view, student, persona)
 
     def _react(self, view: View, student: Student, persona: Persona) -> _Step:
-        """What follows from the tutor's last message."""
+        """The decision that follows from the tutor's last message."""
         words, taught = words_of(view), _taught(view)
         asked = [one for one in taught.asked if one not in self._homework()]
         numbers = [

@@ -119,7 +119,7 @@ def write_sheet(items: Sequence[Item]) -> str:
 
 
 def written(problem: str, answer: Fraction | None) -> str:
-    """An answer as it is written down: ``x = 3`` for an equation."""
+    """An answer as written on the sheet: ``x = 3`` for an equation."""
     number = write_number(answer)
     return (
         f"x = {number}"

@@ -1,3 +1,3 @@
-"""What limits simulated users as it limits people: attention, memory, misreading, understanding, trust, mood."""
+"""Human limits for simulated users: attention, memory, misreading, understanding, trust, mood."""
 
 __all__ = ()

@@ -27,7 +27,7 @@ _BAD, _GOOD = 2, 4
 
 @final
 class Adaptation:
-    """A fold of what one user has seen.
+    """A fold of everything one user has seen.
 
     Args:
         cognition: theirs.
@@ -62,7 +62,7 @@ class Adaptation:
 
 
 def adapted(persona: Persona, now: Adaptation) -> Persona:
-    """The persona as they are by now."""
+    """The persona as it has changed so far."""
     return msgspec.structs.replace(
         persona,
         acts=persona.acts or now.trust < TAKES_OVER,

@@ -30,7 +30,7 @@ class AnewMind:
         self._make = make
 
     async def choose(self, view: View, persona: Persona) -> UserIntent:
-        """What to do next."""
+        """Chooses the next act."""
         return await self._make().choose(view, persona)
 
     async def compose(self, view: View, persona: Persona, intent: UserIntent) -> Decision:

@@ -56,7 +56,7 @@ class _Heard(msgspec.Struct):
 
 @final
 class Perception:
-    """What one user with limits has in mind of their session; follows their view.
+    """One user's memory of their session, within their limits; follows their view.
 
     Args:
         cognition: their limits.

@@ -1,3 +1,3 @@
-"""What analysts and agents say to each other, and how each reads the other."""
+"""The messages between analysts and agents, and how each reads them."""
 
 __all__ = ()

@@ -44,7 +44,7 @@ CAUSES: Final[Mapping[Topic, str]] = {
     "study": "seeing what studies cost",
     "cover": "seeing what the family would have left",
 }
-"""What makes a client think again, by topic."""
+"""Causes for a client to think again, by topic."""
 
 HEARD: Final[Mapping[Topic, str]] = {
     "loss": "a colleague spoke of the savings that she lost when she sold in a panic",

@@ -1,4 +1,4 @@
-"""What clients say of their wishes, in their own words, and how it is read.
+"""Clients' statements of their wishes, in their own words, and how to read them.
 
 A wish is said plainly, or so that it can be read in more than one way; there are also ways of saying
 it that the reader here does not follow. Agents and clients know of each other only what is read.
@@ -61,13 +61,13 @@ SHARE: Final = rf"(?:\d{{1,9}}(?:\.\d{{1,9}})? ?(?:%|per ?cent)|{'|'.join(sorted
 
 
 def number_of(text: str) -> int:
-    """The value of what `NUMBER` matches."""
+    """The value of a match of `NUMBER`."""
     low = text.lower().strip()
     return NUMBER_WORDS[low] if low in NUMBER_WORDS else int(low)
 
 
 def money_in(text: str) -> int:
-    """The value of what `MONEY` matches."""
+    """The value of a match of `MONEY`."""
     low = text.lower().strip(" $")
     figures = re.match(r"[\d,]+(?:\.\d+)?", low)
     value = float(figures[0].replace(",", "")) if figures else 0.0
@@ -75,13 +75,13 @@ def money_in(text: str) -> int:
 
 
 def months_in(text: str) -> int:
-    """The value of what `MONTHS` matches."""
+    """The value of a match of `MONTHS`."""
     low = text.lower()
     return _MONTHS[low] if low in _MONTHS else number_of(low.split()[0])
 
 
 def share_in(text: str) -> int:
-    """The value of what `SHARE` matches, in per cent."""
+    """The value of a match of `SHARE`, in per cent."""
     low = text.lower()
     if low in _SHARES:
         return _SHARES[low]

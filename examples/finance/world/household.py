@@ -30,7 +30,7 @@ TOPICS: Final[tuple[Topic, ...]] = (
 
 
 class Household(msgspec.Struct, frozen=True, kw_only=True):
-    """What is on file about a household; the agent may read all of it.
+    """A household's file, all of which the agent may read.
 
     Attributes:
         place: where it lives.
@@ -171,6 +171,6 @@ class Budget:
         return self.place.retirement_allowance // 12
 
     def card_monthly(self, paid_at_once: int) -> int:
-        """What clears the cards within two years, a month."""
+        """The monthly payment that clears the cards within two years."""
         left = max(0, self.household.card - paid_at_once)
         return annuity(left, self.household.card_rate, _CARD_MONTHS / 12) if left else 0

@@ -81,7 +81,7 @@ def bad_year(stocks: float) -> float:
 
 
 def outcome(stocks: float, years: int, once: float, monthly: float) -> list[float]:
-    """What all sequences make of savings, ascending.
+    """The final savings in all sequences, ascending.
 
     Args:
         stocks: share of stocks in per cent; the rest is in bonds.

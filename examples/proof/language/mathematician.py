@@ -34,7 +34,7 @@ __all__ = (
 Topic: TypeAlias = Literal[
     "core", "gained", "minor", "later", "form", "lemma", "doubt", "fails", "missing", "again"
 ]
-"""What something that the mathematician says is about."""
+"""The topic of a statement by the mathematician."""
 
 
 class Heard(msgspec.Struct, frozen=True):

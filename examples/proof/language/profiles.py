@@ -38,7 +38,7 @@ def spell_profile(profile: Profile) -> tuple[str, ...]:
 
 
 def private_part(profile: Profile) -> JSON:
-    """A profile as it is recorded: in sentences."""
+    """A profile as recorded: in sentences."""
     return {"profile": list(spell_profile(profile))}
 
 

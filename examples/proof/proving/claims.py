@@ -86,7 +86,7 @@ class SumIs(msgspec.Struct, frozen=True):
 
 
 Claim: TypeAlias = Divides | SumIs
-"""What can be claimed."""
+"""A claim."""
 
 _DIVIDES = re.compile(r"(\d+) (?:divides|\|) (.+?) for ((?:all|every|odd|even) n|n .+)")
 _SUM = re.compile(r"(?:(\d{1,9}) ?\*? ?)?sum\((.+)\) = (.+?)(?: for all n)?")

@@ -64,7 +64,7 @@ def draft(
 
 @lru_cache(maxsize=8192)
 def _drawn(step: Step, seed: str, rate: float) -> Step:
-    """A step as it is written down: right or wrong, with or without a doubt."""
+    """A step as written: right or wrong, with or without a doubt."""
     random = Random(seed)
     slipped = _slipped(step, random) if random.random() < _share(step, rate) else step
     doubt = random.random() < (DOUBTS if slipped is not step else FALSE_ALARMS)

@@ -13,7 +13,7 @@ __all__ = ("Knowledge", "knowledge_from_request", "learn")
 
 
 class Knowledge(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known so far; a wish that is not known is None (or empty).
+    """The knowledge so far; an unknown wish is None (or empty).
 
     Attributes:
         origin: city.

@@ -1,3 +1,3 @@
-"""What tutors and students say to each other, and how each reads it."""
+"""The messages between tutors and students, and how each reads them."""
 
 __all__ = ()

@@ -1,4 +1,4 @@
-"""What students say about problems, and how a tutor reads it."""
+"""Students' messages about problems, and how a tutor reads them."""
 
 from __future__ import annotations
 

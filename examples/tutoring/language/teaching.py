@@ -1,4 +1,4 @@
-"""What tutors say, and how it is read: feedback, answers, and tasks.
+"""Tutors' messages, and how to read them: feedback, answers, and tasks.
 
 It is read by key words. Lessons are not read from words at all: see ``student.learning.Teach``.
 """
@@ -38,7 +38,7 @@ RULES: Final[dict[Component, str]] = {
     "move-constant": "what is added to x on the left is taken away on the right, so it changes its sign",
     "divide-coefficient": "the number next to x multiplies it, so divide both sides by it",
 }
-"""The right rule of each component, as it is explained."""
+"""The right rule of each component, as tutors explain it."""
 
 HINTS: Final[dict[Component, str]] = {
     "add-signed": "which of the two numbers is bigger without its sign?",

@@ -1,4 +1,4 @@
-"""How a student's profile changes with what they take in between acts, on rules or on a model."""
+"""How a student's profile changes with what they take in between acts, for students on rules and on models."""
 
 from __future__ import annotations
 

@@ -74,10 +74,10 @@ class Student(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Attempt(NamedTuple):
-    """What became of a problem that a student worked at.
+    """The result of a student's work on a problem.
 
     Attributes:
-        answer: None where their rules lead nowhere.
+        answer: None if their rules lead nowhere.
         wrong: components in whose place they used a misconception.
     """
 

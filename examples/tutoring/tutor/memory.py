@@ -128,7 +128,7 @@ class Memory:
         return any(component in components_in(one.problem)[:1] for one in tries)
 
     def belief(self) -> tuple[Belief, dict[Try, Diagnosis]]:
-        """What to believe of the student by all that was seen, and what wrong answers are put down to."""
+        """The beliefs about the student after all that was seen, and the causes of wrong answers."""
         belief, causes = Belief(), dict[Try, Diagnosis]()
         for one in self._seen:
             if isinstance(one, Lesson):
@@ -142,7 +142,7 @@ class Memory:
         return belief, causes
 
     def marked(self) -> tuple[Item, ...]:
-        """The sheet with a mark on each answer, as far as it was looked at."""
+        """The sheet with a mark on each answer that was looked up."""
         return tuple(self._mark(item) for item in self.items)
 
     def _mark(self, item: Item) -> Item:

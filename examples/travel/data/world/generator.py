@@ -124,7 +124,7 @@ _PRIME = 8_999_993  # scatters flight numbers without ever giving one out twice
 
 
 class CityTables(msgspec.Struct, frozen=True):
-    """What one city offers."""
+    """The offers in one city."""
 
     restaurants: tuple[Restaurant, ...]
     accommodations: tuple[Accommodation, ...]
