@@ -49,8 +49,8 @@ class Outlook:
         """The advice, given all that the view shows; None while it shows nothing.
 
         Args:
-            view: what the agent can see.
-            estimate: what the agent takes the output to be worth, from 0 to 1; None where it cannot
+            view: the agent's view.
+            estimate: the agent's estimate of the output's utility, from 0 to 1; None if it cannot
                 say: each update of the output then counts as a gain.
             worked: whether the agent has done what there was to do on the human's last act.
         """
@@ -104,7 +104,7 @@ class Adaptive:
     though it would rather work.
 
     Args:
-        mind: what decides for it.
+        mind: makes its decisions.
         rules: the numbers in the controller's rules.
     """
 

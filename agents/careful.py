@@ -40,9 +40,8 @@ _WIDTH = 200  # characters of the arguments in a question
 class Careful:
     """An agent that asks before consequential actions, and does them once they are allowed.
 
-    Consequential is an action that its ``ActionSpec`` says is, replacing a version of the output that
-    a human made, and ending the session. Where no human takes part there is nobody to ask, and the
-    agent is left alone.
+    Three things are consequential: an action whose ``ActionSpec`` says so, replacing a version of the
+    output that a human made, and ending the session. If no human takes part, the agent is not guarded.
 
     Args:
         policy: the agent.

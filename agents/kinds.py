@@ -104,7 +104,7 @@ def make_agent(kind: str, mind: AgentMind, rules: ControlRules | None = None) ->
 
     Args:
         kind: of agent.
-        mind: what decides for it.
+        mind: makes its decisions.
         rules: the numbers in the rules by which an adaptive agent is advised; None for the defaults.
 
     Raises:

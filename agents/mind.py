@@ -20,7 +20,7 @@ class AgentMind(Protocol):
         """The next thing to do, in a single step.
 
         Args:
-            view: what the agent can see.
+            view: the agent's view.
             alone: whether it works without teammates: task actions and finishing only.
         """
         ...
@@ -37,7 +37,7 @@ class AgentMind(Protocol):
         """Reports the current state to the teammates, asks nothing, and leaves the lead to them.
 
         Args:
-            view: what the agent can see.
+            view: the agent's view.
             final: whether the agent is finished and leaves the remaining work to them.
         """
         ...
@@ -50,7 +50,7 @@ class AgentMind(Protocol):
         """The agent's own estimate of the current output's utility.
 
         Args:
-            view: what the agent can see.
+            view: the agent's view.
 
         Returns:
             From 0 to 1; None if it cannot say.

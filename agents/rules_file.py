@@ -23,7 +23,7 @@ class Fitting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """How rules were fitted.
 
     Attributes:
-        task: what they were fitted on.
+        task: the task they were fitted on.
         scorer: whose utility counted, as ``name@version``.
         duolog: version of the package.
         users: kinds of users.

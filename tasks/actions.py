@@ -31,10 +31,10 @@ class TypedAction(msgspec.Struct, Generic[W], frozen=True, kw_only=True):
     """One kind of action; made by `action`.
 
     Attributes:
-        spec: what actors are shown of it.
-        perform: what comes of it, from the world and the arguments as they were given.
+        spec: describes it to actors.
+        perform: computes its result from the world and the arguments as given.
         seconds: how long it takes, from the arguments as they were given.
-        roles: who may take it.
+        roles: the roles that may take it.
         effect: whether it changes the world.
     """
 
@@ -61,7 +61,7 @@ def action(
             does, and ``msgspec.Meta`` describes a field.
         do: computes the observation. `InvalidInput` refuses, and says how to go on.
         seconds: how long it takes, in session time; may depend on the arguments.
-        roles: who may take it.
+        roles: the roles that may take it.
         effect: whether it changes the world. Such an action has to be deterministic: where a session is
             resumed it is applied again.
         consequential: see ``ActionSpec``.
@@ -146,7 +146,7 @@ class ActionTable(Generic[W]):
         actions: at least one; their names differ.
 
     Attributes:
-        specs: what actors are shown, by name.
+        specs: the descriptions for actors, by name.
     """
 
     def __init__(self, actions: Iterable[TypedAction[W]]) -> None:

@@ -31,8 +31,8 @@ class LimitedAlone:
     and each time they look at it again, one in whom ``contentment`` is c is satisfied with the chance 1 - c.
 
     Args:
-        policy: what they would do without limits.
-        persona: who they are.
+        policy: their decisions without limits.
+        persona: their persona.
     """
 
     def __init__(self, policy: Policy, persona: Persona) -> None:

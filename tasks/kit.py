@@ -74,10 +74,10 @@ class Case(msgspec.Struct, Generic[W], frozen=True, kw_only=True):
     """One instance as it is played.
 
     Attributes:
-        request: what the human says first.
+        request: the human's first message.
         private: the hidden profile, which only the human sees.
-        truth: what only scorers see.
-        world: what the actions and the utility of this instance are made of.
+        truth: visible only to scorers.
+        world: the data behind this instance's actions and utility.
     """
 
     request: str
@@ -107,7 +107,7 @@ def index_of(name: str) -> int:
     """The number of an instance, from its name.
 
     Raises:
-        InvalidInput: it is no number from 0.
+        InvalidInput: it is not a number from 0.
     """
     if not name.isdecimal() or len(name) > _DIGITS:
         raise InvalidInput(f"there is no instance {name!r}: they are numbered from 0")
@@ -125,7 +125,7 @@ class TaskSpec(msgspec.Struct, Generic[W], frozen=True, kw_only=True):
     Attributes:
         name: as the command line has it; also that of the utility's scorer.
         description: one line on what it is.
-        brief: what actors on models are shown of it.
+        brief: describes the task to actors on models.
         case: makes an instance from its name and the seed, and refuses a name that there is not.
         environment: makes the actions of a session.
         utility: makes the scorer of a session.
@@ -133,15 +133,15 @@ class TaskSpec(msgspec.Struct, Generic[W], frozen=True, kw_only=True):
         habits: that agents have, unless they are told otherwise.
         control: the rules of control of the adaptive agent, as ``duolog tune`` fits them; None for the
             defaults.
-        others: agents of the task's own that work with a human, by name: a line on what each does, and
-            what makes its policy.
+        others: the task's own agents that work with a human, by name: a line that describes each, and the
+            function that makes its policy.
         user: makes the rules of a simulated user, e.g. a ``RuleUser``.
-        changing: makes what says how a user's goals change, on rules and on models; e.g. ``changing`` of
-            a person. None where they do not.
+        changing: makes the function that derives changes of a user's goals, on rules and on models; e.g.
+            ``changing`` of a person. None if goals are fixed.
         alone: makes the policy of a human without an agent, e.g. a ``HumanAlone``.
         witness: the best reachable output of an instance, from its name and the seed.
         names: names of the first instances, from their number and the seed.
-        source: what tells apart the data of a seed.
+        source: identifies the data of a seed.
         version: of the problems: raise it if the same instance poses another problem than before.
         audit: makes the scorers that audit simulated users on models.
         part: the part of the human, for a real person who plays it; None for none.
@@ -386,7 +386,7 @@ def load_brief(
 
     Args:
         package: of the task: ``__package__``.
-        schema: JSON Schema of the output; None where it is a text.
+        schema: JSON Schema of the output; None if it is a text.
         media_type: of the output.
         form: how models give the output, if not as its content.
 
@@ -425,7 +425,7 @@ class TaskScorer:
 
     Args:
         task: the task.
-        otherwise: what one who has something else to score may do, for the message that refuses it.
+        otherwise: advice for users who want to score something else, for the error message.
     """
 
     asks_model = False

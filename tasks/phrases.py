@@ -58,7 +58,7 @@ class Phrases:
 
     Args:
         variants: templates by key, with ``{fields}``.
-        openings: what may stand before any of them; repeat the likelier ones.
+        openings: texts that may come before any of them; repeat the likelier ones.
     """
 
     def __init__(
@@ -94,9 +94,9 @@ class Heard(msgspec.Struct, frozen=True):
     """Something that was read.
 
     Attributes:
-        key: what it is.
-        fields: what the pattern names in it; those that did not match are left out.
-        sentence: where it stands.
+        key: its phrase's key.
+        fields: the pattern's named groups, without those that did not match.
+        sentence: the sentence that it is in.
     """
 
     key: str

@@ -35,9 +35,9 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         name: as the command line has it.
-        request: what the user says first, and all that the agent knows at first.
-        private: what only the user knows, e.g. a list of wishes; it is in ``view.private``.
-        data: what only the utility knows, e.g. the right answer.
+        request: the user's first message; at first, the agent knows nothing else.
+        private: known only to the user, e.g. a list of wishes; it is in ``view.private``.
+        data: known only to the utility, e.g. the right answer.
     """
 
     name: str

@@ -63,7 +63,7 @@ class Utterance(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         text: the message.
-        profile: what only the user knows.
+        profile: the user's private knowledge.
         request: the initial request.
         known: everything else that it could see: others' messages, outputs, outcomes of its own actions.
         before: the user's own messages so far, without the request.
@@ -127,7 +127,7 @@ class SimulatorAudit:
     """Looks at each message of each simulated user (a human participant with a persona).
 
     Args:
-        checks: what to look for.
+        checks: the faults to look for.
         version: raise it when the checks change.
     """
 

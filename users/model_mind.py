@@ -70,8 +70,8 @@ class ModelUserMind:
     """Decides for one simulated user in one session by asking a model.
 
     Args:
-        conversation: what the model is asked through.
-        brief: what the task is about.
+        conversation: the conversation with the model.
+        brief: describes the task.
     """
 
     def __init__(self, conversation: ModelConversation, brief: Brief) -> None:

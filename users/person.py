@@ -53,7 +53,7 @@ class Person:
     """The actor of a person who sits somewhere; its ``live`` is a ``Player``'s actor.
 
     Args:
-        seat: where the person sits.
+        seat: the person's seat.
         media_type: of the output.
 
     Attributes:

@@ -27,9 +27,9 @@ class CommandHelp(NamedTuple):
     """One command, as ``/help`` and completion show it.
 
     Attributes:
-        name: what is typed behind the slash.
-        arguments: what may follow, in words.
-        help: what it does.
+        name: the word after the slash.
+        arguments: its possible arguments, in words.
+        help: its effect.
     """
 
     name: str

@@ -44,7 +44,7 @@ class Cognition(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         attention: words of a message that are read in full; None for all.
         skims: share of the sentences after these that are read.
-        memory: half-life of what was said, in own turns; None where nothing is forgotten.
+        memory: half-life of what was said, in own turns; None if nothing is forgotten.
         misreads: share of the figures in others' messages that are taken for another one.
         understanding: share of the task that is understood at the beginning.
         learns: share of the rest that each message and each output of others adds.
@@ -97,7 +97,7 @@ class Persona(msgspec.Struct, frozen=True, kw_only=True):
         strictness: points that it takes off every rating; may be negative.
         effort_cost: points that a minute of reading and typing takes off the rating of a round.
         stamina: minutes of work without an agent after which it takes what there is.
-        cognition: what limits it; nothing does by default.
+        cognition: its limits; none by default.
     """
 
     name: str

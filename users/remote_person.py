@@ -55,8 +55,8 @@ class RemotePerson:
     """The actor of a person who is elsewhere; its ``live`` is a ``Player``'s actor.
 
     Attributes:
-        trouble: why a model of the others cannot be asked; empty where it can. It is asked again when
-            the person does something.
+        trouble: why a model of the other participants cannot be asked; empty if it can. It is asked again
+            when the person does something.
     """
 
     def __init__(self) -> None:

@@ -55,12 +55,12 @@ class UserMind(Protocol):
 class SimulatedUser:
     """A simulated user with a persona.
 
-    It ends the session where it is satisfied. Whether it gives up before that is a rule of the run,
+    It ends the session when it is satisfied. Whether it gives up before that is a rule of the run,
     which goes by its ratings: see ``Limits.patience``.
 
     Args:
-        mind: what decides.
-        persona: what it is willing to do.
+        mind: makes its decisions.
+        persona: its willingness and its limits.
         changing: says how its goals have changed. It is recorded with the next thing that it does, and
             before that, so that it lies in the round that brought it about.
     """

@@ -47,8 +47,8 @@ class AcpPolicy:
     human gives or refuses; nobody's answer within `PATIENCE` seconds is a refusal.
 
     Args:
-        conversation: what the agent is asked through.
-        brief: what the task is about.
+        conversation: the conversation with the agent.
+        brief: describes the task.
     """
 
     def __init__(self, conversation: ModelConversation, brief: Brief) -> None:
@@ -130,7 +130,7 @@ class AcpPolicy:
         """The verb that submits a file's text, checked as any agent's output is.
 
         Raises:
-            InvalidInput: it is no JSON where it has to be, or does not fit the schema.
+            InvalidInput: it is not JSON though it has to be, or does not fit the schema.
         """
         content: Any = text
         if self._brief.schema.get("type") != "string":

@@ -38,8 +38,8 @@ class LinePolicy:
     """Decides for one agent by asking its program, turn by turn.
 
     Args:
-        conversation: what the program is asked through.
-        brief: what the task is about.
+        conversation: the conversation with the program.
+        brief: describes the task.
     """
 
     def __init__(self, conversation: ModelConversation, brief: Brief) -> None:

@@ -111,8 +111,8 @@ def _cut(text: str) -> str:
 class LineAgent:
     """The program behind one actor in one session; see ``ModelClient``.
 
-    It is started for the first turn that is asked of it, and again where it has ended since. A
-    program that was started later than the session finds what came before in ``history``.
+    It starts at its first turn, and again if it has ended since. A program that starts later than the
+    session finds the earlier events in ``history``.
 
     Args:
         address: of the agent.

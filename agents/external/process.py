@@ -97,7 +97,7 @@ class LineProcess:
         """Sends a line, and takes lines until one of them completes the exchange.
 
         Args:
-            line: what to send first.
+            line: the first line to send.
             take: takes a line that came back; returns whether the exchange is complete.
 
         Raises:

@@ -88,7 +88,7 @@ class ExternalAgent:
     session resumes, and forks, without asking it again for what it has said.
 
     Args:
-        address: where it is.
+        address: its address.
         timeout: seconds of wall time that it has to answer.
         passed: names of environment variables that its program gets.
     """
@@ -105,7 +105,7 @@ class ExternalAgent:
         """The actor that plays it in a task.
 
         Args:
-            brief: what the agent is told of the task.
+            brief: describes the task to the agent.
         """
         use = ModelUse(model=self.address.name)
 

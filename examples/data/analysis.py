@@ -61,9 +61,9 @@ def query_for(sheet: Sheet, rulings: Rulings, *, careful: bool = True) -> str:
     """The SQL of a sheet under rulings.
 
     Args:
-        sheet: what is selected.
+        sheet: the kind of result to select.
         rulings: which rows count.
-        careful: rows are cleaned; without, they are taken as they stand.
+        careful: whether rows are cleaned first.
     """
     if not careful:
         return _hasty(sheet)

@@ -217,7 +217,7 @@ def _case(name: str, seed: int) -> Case[World]:
 def best_report(instance: Instance) -> str:
     """The true findings on all that the analyst comes to want, and the recommendation that follows.
 
-    To somebody who has understood all of it, which takes several looks, it is worth 1.
+    It is worth 1 to an analyst who has understood all of it, which takes several looks.
     """
     goal = instance.pivot or instance.interests[0]
     found = [say_claim(instance.truth[topic]) for topic in instance.interests]

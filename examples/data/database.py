@@ -55,7 +55,7 @@ class Database:
     """The tables of one survey. It may be asked from any thread, one at a time.
 
     Args:
-        tables: what it holds; stored at the first query.
+        tables: its content; stored at the first query.
     """
 
     def __init__(self, tables: Tables) -> None:

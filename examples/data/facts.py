@@ -88,10 +88,10 @@ class Claim(msgspec.Struct, frozen=True):
     """An answer to a topic, which the data bear out or not.
 
     Attributes:
-        topic: what it answers.
+        topic: the topic that it answers.
         answer: a product or ``too few``; a region or ``nowhere``; ``younger``, ``older`` or
             ``alike``; a channel or ``none``; a number of rows.
-        value: a mean rating, a difference in points or percent; None where there is none.
+        value: a mean rating, a difference in points or percent; None if there is none.
         base: number of answers, prices or rows that it rests on.
     """
 

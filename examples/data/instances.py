@@ -284,10 +284,10 @@ class Instance(msgspec.Struct, frozen=True):
 
     Attributes:
         survey: the tables, and what was planted.
-        rulings: what the analyst knows of how the data came about.
+        rulings: the analyst's knowledge of how the data came about.
         truth: the true claims under these rulings.
         interests: all topics that the analyst may come to want; the first is the narrow question.
-        opens: what the understanding of a topic opens.
+        opens: the further topics that understanding a topic opens.
         pivot: the interest whose understanding makes it what the decision is about; None for none.
         attention: words that the analyst takes in at a time.
         stamina: words that they take in altogether.

@@ -29,8 +29,8 @@ class Wishes(msgspec.Struct, frozen=True):
     """The wishes and rulings that the human has told the agent.
 
     Attributes:
-        topics: what they asked, the latest last.
-        rulings: what they ruled.
+        topics: the topics that they asked about, the latest last.
+        rulings: their rulings.
         advice: the topic on which they want a recommendation; None if they did not say.
         charts: products of which they want a chart.
         more: number of times that they wanted something better without saying what.
@@ -85,19 +85,19 @@ class Findings:
 
 
 class Known(msgspec.Struct, frozen=True):
-    """All that an agent knows.
+    """Everything an agent knows.
 
     Attributes:
-        alone: nobody else takes part.
+        alone: whether the agent works alone.
         names: of the survey, as the schema has them; None before it was listed.
-        wishes: what the human let it know.
+        wishes: the wishes and rulings that the human told it.
         asked: rulings that it has asked about.
         proposed: topics that it has proposed.
-        findings: what its queries have found.
+        findings: the results of its queries.
         charts: lines by query; None for one that failed.
         before: lines of its last report.
         theirs: lines that a human wrote into the report.
-        settled: what they state there, by topic: it goes before what the agent finds.
+        settled: their claims there, by topic; these override the agent's findings.
     """
 
     alone: bool

@@ -93,7 +93,7 @@ def draft(known: Known, *, assumptions: bool = True) -> str:
     """The report on what is known.
 
     Args:
-        known: what is known.
+        known: the agent's knowledge.
         assumptions: whether it says by which rulings it goes, where they decide a finding.
     """
     if known.alone:
@@ -190,7 +190,7 @@ class DataPlanner:
     Args:
         habits: ``assumptions``: its report says by which rulings it goes; ``doubts``: it asks about those
             that decide a finding; ``goals``: it asks where to look next; ``level``: it asks again where a
-            message was not clear to it, and proposes nothing to somebody who wants less to read.
+            message was not clear to it, and proposes nothing to a human who wants less to read.
     """
 
     def __init__(self, habits: Habits) -> None:

@@ -35,8 +35,8 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     """A client at a moment.
 
     Attributes:
-        profile: what they hold, and what would change it.
-        output: the plan as it stands, as text; empty where there is none.
+        profile: their wishes, and what would change them.
+        output: the current plan as text; empty if there is none.
         plan: the same, as far as it can be read.
         sent: their own messages, the request first.
         question: the question that waits for an answer.
@@ -44,14 +44,14 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
         told: the last thing that they said plainly on each topic.
         hinted: topics on which they have said something, plainly or not.
         ignored: topics on which they have told what they hold before the agent last said something.
-        understood: what the agent has last said that they want, by topic.
+        understood: their wishes as the agent last stated them, by topic.
         current: the figures of the plan that stands, as far as they were taken in.
         seen: the lowest and the highest figure that they ever took to heart, by topic.
         edits: they are one who would change a plan themselves.
         explains: the topic on which they have changed the plan, until they have said so.
         accepted: topics on which they go along with what the first plan proposed.
         tired: they have read enough.
-        heard: somebody else has talked to them by now.
+        heard: whether others have talked to them yet.
         done: names of their own task actions that are resolved, with what was found.
         drafts: number of plans that they have submitted themselves.
     """
@@ -91,8 +91,8 @@ def see(view: View, taken: Perception, profile: Profile) -> Client:
     """The client by a view.
 
     Args:
-        view: what the client can see.
-        taken: what they have taken in of it.
+        view: the client's view.
+        taken: their perception of it.
         profile: as it stands.
     """
     private = view.opened.private.get(view.me) if view.opened is not None else None

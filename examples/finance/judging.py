@@ -42,10 +42,10 @@ def judge(plan: Plan, budget: Budget, holds: Wishes, needs: Wishes) -> Judged:
     """Judges a plan.
 
     Args:
-        plan: what is judged.
+        plan: the plan to judge.
         budget: the sums of the household.
-        holds: what the client wants as they see it now.
-        needs: what they want once they have seen all that matters.
+        holds: the client's current wishes.
+        needs: their wishes once they have seen all that matters.
     """
     passed = constraints(plan, budget, needs)
     feasible = sum(passed.values()) / len(passed)

@@ -72,7 +72,7 @@ class Finds(msgspec.Struct, kw_only=True):
 
     Attributes:
         file: the client's file.
-        net: what the household earns after tax, a month.
+        net: the household's income after tax, a month.
         costs: of living in its place.
         rules: of its place.
         bad_year: loss in a bad year in per cent, by share of stocks.

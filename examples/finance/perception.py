@@ -59,11 +59,11 @@ class Perception:
 
     Attributes:
         tired: the client has read and typed enough.
-        talk: number of their own messages after which somebody else talks to them.
+        talk: number of their own messages after which others talk to them.
         told: the last thing that the client said plainly on each topic.
         hinted: topics on which they have said something, plainly or not.
-        heeded: what they had told when the agent last said something.
-        understood: what the agent has last said that they want, by topic.
+        heeded: the wishes that they had told before the agent's last message.
+        understood: their wishes as the agent last stated them, by topic.
         current: the figures of the plan that stands, as far as they were taken in.
         seen: the lowest and the highest figure that they ever took to heart, by topic.
         edits: they are one who would change a plan themselves.

@@ -86,7 +86,7 @@ def parse_plan(text: str) -> Plan:
     """Reads a plan; a line that is missing counts as 0, and other lines are passed over.
 
     Raises:
-        InvalidInput: no line of a plan is in the text, one occurs twice, or one has no number.
+        InvalidInput: the text has no line of a plan, repeats one, or has one without a number.
     """
     found: dict[str, int] = {}
     for line in text.splitlines():

@@ -39,7 +39,7 @@ class Draft(NamedTuple):
     """A plan and its projected outcome.
 
     Attributes:
-        plan: what is proposed.
+        plan: the proposed plan.
         row: its outlook, see ``actions.outlook``.
     """
 
@@ -239,7 +239,7 @@ class Adviser:
     Args:
         habits: ``assumptions``: it says what it has planned for; ``doubts``: and what the plan may lead to,
             in figures; ``goals``: it asks again for a wish of which the client has seen the figure;
-            ``level``: it asks again, with a choice of answers, where one was vague or not followed.
+            ``level``: it asks again, with a choice of answers, if one was vague or not understood.
     """
 
     def __init__(self, habits: Habits) -> None:

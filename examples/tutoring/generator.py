@@ -49,7 +49,7 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
         focus: the components that homework and test are about.
         homework: the problems that are set.
         test: the problems of the test, none of which is practised.
-        request: what the student says first, with the problems.
+        request: the student's first message, with the problems.
         seed: of exercises that are made for this student.
     """
 
@@ -66,7 +66,7 @@ def make_instance(name: str, seed: int) -> Instance:
     """The instance of a number under a seed.
 
     Raises:
-        InvalidInput: the name is no number from 0.
+        InvalidInput: the name is not a number from 0.
     """
     random = Random(f"tutoring/{seed}/{index_of(name)}")
     focus = tuple(one for topic in TOPICS.values() for one in _some(topic, random))

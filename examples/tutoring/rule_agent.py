@@ -42,10 +42,10 @@ class Script(NamedTuple):
     """The next decision.
 
     Attributes:
-        acts: look-ups that are needed before anything is said.
-        text: what to say, without a task for the student; once there is nothing to look up.
+        acts: look-ups needed before the message.
+        text: the message without a task for the student; set when no look-ups are left.
         ask: a task for the student; empty for none.
-        teaches: the lessons that go with what is said.
+        teaches: the lessons in the message.
     """
 
     acts: tuple[Act, ...] = ()

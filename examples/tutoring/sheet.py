@@ -50,7 +50,7 @@ class Item(msgspec.Struct, frozen=True):
     Attributes:
         number: from 1.
         problem: as it is written.
-        answer: as somebody wrote it down; empty while it is open.
+        answer: as written on the sheet; empty while it is open.
         mark: of the tutor; empty without one.
     """
 

@@ -101,9 +101,9 @@ class Message(msgspec.Struct, frozen=True):
     """A message as an agent understood it.
 
     Attributes:
-        topics: what is asked.
+        topics: the topics asked about.
         vague: names of which it is not clear what is asked.
-        rulings: what is stated.
+        rulings: the rulings stated.
         advice: the topic on which a recommendation is wanted.
         charts: products of which a chart is wanted.
         short: the report is too long.

@@ -74,7 +74,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
         holds: their current wishes.
         moved: their wishes after a change of mind, by topic.
         heard: the topic about which others will talk to them; None if they will not.
-        project: what the money within two years is for.
+        project: the purpose of the money within two years.
     """
 
     spending: int

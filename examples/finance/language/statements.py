@@ -96,7 +96,7 @@ class Fact(msgspec.Struct, frozen=True):
     """Something that was said of a wish.
 
     Attributes:
-        topic: what it is about.
+        topic: its topic.
         value: as in `Wishes`; 0 for nothing of that.
         sure: whether it was said plainly; else the value is the reader's guess.
     """
@@ -314,10 +314,10 @@ def say_fact(fact: Fact, words: Random, project: str = "", after: str = "") -> s
     """A wish in plain words, or that there is none.
 
     Args:
-        fact: what is said.
+        fact: the fact to state.
         words: chooses the words.
-        project: what the money within two years is for.
-        after: what stands before it in the sentence, with a colon or comma.
+        project: the purpose of the money within two years.
+        after: the words before it in the sentence, with a colon or comma.
     """
     if not after:
         phrases = PLAIN if fact.value else _NOTHING

@@ -37,10 +37,10 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     """One instance.
 
     Attributes:
-        household: what is on file.
+        household: the file.
         place: where it lives.
-        holds: what the client wants at first.
-        needs: what they want once they have seen what matters.
+        holds: the client's first wishes.
+        needs: their wishes once they have seen what matters.
         heard: the topic about which others will talk to the client, if they do.
         witness: a plan that meets all of ``needs``.
     """

@@ -108,8 +108,8 @@ class Budget:
     """The sums of a household in its place.
 
     Args:
-        household: whose.
-        place: where.
+        household: the household.
+        place: where it lives.
     """
 
     def __init__(self, household: Household, place: Place) -> None:

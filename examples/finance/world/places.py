@@ -61,7 +61,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
         study: the full cost of a child's studies.
         pension: state pension from 67, as a share of the household's gross income.
         retirement_allowance: most that a household may pay into retirement savings, a year.
-        life: price of 1,000 of life cover a year, for somebody under 35.
+        life: price of 1,000 of life cover a year, for a person under 35.
     """
 
     name: str

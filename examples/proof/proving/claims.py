@@ -45,7 +45,7 @@ class Divides(msgspec.Struct, frozen=True):
     """``24 divides n^3 - n for odd n``.
 
     Attributes:
-        divisor: what divides, above 1.
+        divisor: the divisor, above 1.
         value: what it divides.
         over: for which integers.
     """

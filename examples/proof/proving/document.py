@@ -34,8 +34,8 @@ class Step(msgspec.Struct, frozen=True):
     """A line of a proof.
 
     Attributes:
-        name: what other steps cite it by, such as ``A2``.
-        text: what it claims.
+        name: the name by which other steps cite it, such as ``A2``.
+        text: its claim.
         reason: why, as it stands in brackets.
         doubt: whether its author marked it as doubtful.
     """
@@ -53,10 +53,10 @@ class Section(msgspec.Struct, frozen=True):
         kind: which of them.
         label: such as ``A`` or ``L1``.
         claim: the claim as it is written.
-        fails: the number at which the claim as first stated is said to fail; None if nobody says so.
-        steps: of the proof; none where there is none yet.
+        fails: the number at which the claim as first stated is said to fail; None if it is not said to.
+        steps: of the proof; empty if there is none yet.
         machine: whether it says that a machine has checked it.
-        unread: lines that nobody can make sense of.
+        unread: lines that could not be parsed.
     """
 
     kind: Kind

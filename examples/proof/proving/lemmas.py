@@ -19,7 +19,7 @@ class Family(msgspec.Struct, frozen=True):
     Attributes:
         name: of the family, as one speaks of it.
         label: of its lemma in a document.
-        text: what the lemma says.
+        text: the lemma's statement.
     """
 
     name: str

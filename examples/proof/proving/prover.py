@@ -37,8 +37,8 @@ def prove(
 
     Args:
         label: of the claim; names the steps.
-        claim: what to prove.
-        lemmas: what may be cited, by label; the first that is of use is.
+        claim: the claim to prove.
+        lemmas: the lemmas that may be cited, by label; the first useful one is cited.
         opaque: do not take the claim apart: one long list of cases, as far as that fits.
     """
     if opaque and isinstance(claim, Divides) and claim.divisor <= _LONGEST:

@@ -62,8 +62,8 @@ class Misconception(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         name: short, unique.
         component: in whose place it is.
-        program: what it computes. Of ``order`` it is not used: see ``solving``.
-        does: what a student does who has it, as in "you ...".
+        program: computes its result; not used for ``order``, see ``solving``.
+        does: the behaviour of a student who has it, as in "you ...".
     """
 
     name: str

@@ -34,7 +34,7 @@ class Solved(NamedTuple):
     """A problem that was worked out.
 
     Attributes:
-        answer: None where the rules lead to no solution, such as a division by zero.
+        answer: None if the rules do not lead to a solution, as with a division by zero.
         components: whose rules were used, in order, each once.
     """
 

@@ -19,10 +19,10 @@ _NAMED: Final = 3  # components that are named in the reason of a change
 
 @final
 class StudentMemory:
-    """The session as a student's own view shows it, read once.
+    """The session in a student's own view, read once.
 
     Attributes:
-        fold: what it comes from.
+        fold: the source of the changes.
     """
 
     def __init__(self) -> None:

@@ -46,7 +46,7 @@ class StudentFold:
     """Follows one session.
 
     Attributes:
-        student: as they were when they last acted; None where the opening describes none.
+        student: their state at their last act; None if the opening does not describe one.
         items: the sheet as it stands; before there is one, the problems of the request.
         given: answers that they were given so far, by number.
     """

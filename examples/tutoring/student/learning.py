@@ -64,7 +64,7 @@ class Lesson(NamedTuple):
     """Something taught about a component.
 
     Attributes:
-        kind: what was done.
+        kind: the kind of lesson.
         component: about which.
         refutes: the misconception that an explanation takes up, if it does.
     """

@@ -43,7 +43,7 @@ class Student(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         knows: P(L) of each component.
-        believes: the misconception that stands in for each component where it is not known.
+        believes: the misconception used in place of each component that they do not know.
         unsure: the components that they know they are bad at; of the others they are sure, even if wrong.
         guess: P(G).
         slip: P(S).

@@ -31,7 +31,7 @@ class Try(NamedTuple):
 
     Attributes:
         problem: to which problem.
-        answer: as a number in text; empty where it is none.
+        answer: as a number in text; empty if it is not one.
         number: of the item of the homework; 0 for an exercise.
     """
 
