@@ -68,7 +68,7 @@ def make_app(url: str) -> FastAPI:
 
     def on_stop(stop: StopAdvice) -> None:
         if stop.tau == PATIENCE:
-            stuck.add(stop.session)  # and call somebody
+            stuck.add(stop.session)  # and call a colleague
 
     @asynccontextmanager
     async def running(service: FastAPI) -> AsyncIterator[None]:

@@ -59,10 +59,10 @@ def action(
     Args:
         kind: the struct of its arguments. Its name is the action's, its docstring says what the action
             does, and ``msgspec.Meta`` describes a field.
-        do: computes the observation. `InvalidInput` refuses, and says how to go on.
+        do: computes the observation. It raises `InvalidInput` to refuse, and says how to continue.
         seconds: how long it takes, in session time; may depend on the arguments.
         roles: the roles that may take it.
-        effect: whether it changes the world. Such an action has to be deterministic: where a session is
+        effect: whether it changes the world. Such an action has to be deterministic: when a session is
             resumed it is applied again.
         consequential: see ``ActionSpec``.
     """

@@ -87,7 +87,7 @@ class Case(msgspec.Struct, Generic[W], frozen=True, kw_only=True):
 
 
 class Witness(msgspec.Struct, frozen=True):
-    """The best utility that an instance allows, with an output as proof.
+    """The best utility that an instance allows, with an output as evidence.
 
     Attributes:
         value: the utility of the best reachable output; above 0, and at most 1.

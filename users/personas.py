@@ -83,7 +83,7 @@ class Persona(msgspec.Struct, frozen=True, kw_only=True):
             this is in how it is described.)
         volunteers: tells what it knows without being asked, while the agent works.
         vague: share of questions that it waves away though it knows the answer.
-        untold: wishes that it does not mention where the output shows nothing wrong.
+        untold: wishes that it does not mention if the output shows nothing wrong.
         ambiguous: share of what it says that can be read in more than one way.
         mishears: share of questions that it takes for another one.
         contentment: share of what it wants at which it is satisfied.

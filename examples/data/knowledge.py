@@ -71,7 +71,7 @@ class Findings:
         return found
 
     def on(self, topic: Topic, names: Names, rulings: Rulings) -> Claim | None:
-        """The claim on a topic; None where its query was not made."""
+        """The claim on a topic; None if its query was not made."""
         return self._sheet(sheet_of(topic.kind), names, rulings).get(topic)
 
     def _sheet(self, sheet: Sheet, names: Names, rulings: Rulings) -> Mapping[Topic, Claim]:

@@ -94,7 +94,7 @@ def draft(known: Known, *, assumptions: bool = True) -> str:
 
     Args:
         known: the agent's knowledge.
-        assumptions: whether it says by which rulings it goes, where they decide a finding.
+        assumptions: whether it names the rulings that it uses, if they decide a finding.
     """
     if known.alone:
         return "\n".join(full_report(known))

@@ -93,7 +93,7 @@ def see(view: View, taken: Perception, profile: Profile) -> Client:
     Args:
         view: the client's view.
         taken: their perception of it.
-        profile: as it stands.
+        profile: the current profile.
     """
     private = view.opened.private.get(view.me) if view.opened is not None else None
     moved_on = read_profile(private).moved.keys() - profile.moved.keys()

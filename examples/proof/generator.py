@@ -88,7 +88,7 @@ def make_instance(name: str, seed: int) -> Instance:
 
 
 def _attempt(name: str, seed: int, random: Random) -> Instance | None:
-    """An instance; None where two claims are alike, or no claim that matters can use the lemma."""
+    """An instance; None if two claims are alike, or no claim that matters can use the lemma."""
     families = random.sample(sorted(FAMILIES), 2)
     sorts = list(_SORTS)
     random.shuffle(sorts)

@@ -52,11 +52,11 @@ class Knowledge:
 
     Attributes:
         stated: the claims as stated, by label.
-        core: the labels of the claims that are said to matter most; None while nobody said so.
+        core: the labels of the claims that are said to matter most; None until the human has said so.
         minor: of those that are welcome too.
         forms: the forms in which claims are wanted.
         lemma: the family of the lemma that is wanted, or proposed; None for none.
-        fails: where claims fail as stated, as far as that is known.
+        fails: the numbers at which claims are known to fail as stated.
         searched: texts of the claims for which a counterexample was searched.
         results: what the checker said of a version of a section: the steps that it refused.
         doubted: labels of the sections that the human has doubted.

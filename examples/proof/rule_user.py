@@ -59,10 +59,10 @@ class PersonState:
 
     Attributes:
         view: what they see.
-        profile: theirs, as it stands.
+        profile: their current profile.
         wishes: what they want now.
         stated: the claims as stated.
-        document: the output as it stands.
+        document: the current output.
         read: what they, or the checker, found in a version of a section: doubts, or none.
         understood: the versions of sections that they have read with care themselves.
         mine: the versions of sections that they wrote themselves.

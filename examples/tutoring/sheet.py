@@ -83,7 +83,7 @@ def read_answers(text: str, homework: Sequence[Item]) -> tuple[Item, ...]:
 
     Args:
         text: the sheet. What it leaves out is open, and what it adds does not belong to the homework.
-        homework: as it was set; where nothing is known of that, it is what the sheet says.
+        homework: as it was set; if that is unknown, the problems of the sheet.
     """
     there = {item.number: item for item in read_sheet(text)}
     if not homework:

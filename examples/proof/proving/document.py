@@ -36,7 +36,7 @@ class Step(msgspec.Struct, frozen=True):
     Attributes:
         name: the name by which other steps cite it, such as ``A2``.
         text: its claim.
-        reason: why, as it stands in brackets.
+        reason: why, as written in brackets.
         doubt: whether its author marked it as doubtful.
     """
 

@@ -121,7 +121,7 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
         """The evaluation as plain JSON values, one line of ``travel evaluate --json``.
 
         Args:
-            row_index: which instance the plan is for; left out where None.
+            row_index: which instance the plan is for; left out if None.
         """
         start: EvaluationJson = {} if row_index is None else {"row_index": row_index}
         return start | {

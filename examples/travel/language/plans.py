@@ -189,7 +189,7 @@ class PlanProblem(msgspec.Struct, frozen=True):
     Attributes:
         text: the problem, as a sentence.
         fact: the wish that it fails; None for a gap, which needs no wish.
-        days: the days concerned, from 1; empty where it is the plan as a whole.
+        days: the days concerned, from 1; empty for the plan as a whole.
     """
 
     text: str

@@ -39,7 +39,7 @@ class Slot(NamedTuple):
     Attributes:
         day: counted from 0.
         meal: which.
-        city: where.
+        city: the city of the meal.
         travelling: whether the day is one of travel, on which a meal may be left out.
     """
 

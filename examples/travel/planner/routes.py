@@ -35,7 +35,7 @@ class Leg(NamedTuple):
         fare: in dollars, for everybody.
         hours: under way.
         departs: hour of the day, e.g. 8.5 for half past eight.
-        arrives: hour of the day; beyond 24 where it is the next day.
+        arrives: hour of the day; beyond 24 on the next day.
     """
 
     line: str

@@ -31,7 +31,7 @@ class Table(NamedTuple):
     """A choice of restaurants for the slots of some cities.
 
     Attributes:
-        by_city: for each city as many restaurants as it has slots, fewer where there are none.
+        by_city: for each city as many restaurants as it has slots, or fewer if there are not enough.
         missing: the cuisines asked for that none of them offers.
     """
 

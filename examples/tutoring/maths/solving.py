@@ -218,7 +218,7 @@ _EXACT: Final[Mapping[Symbol, Callable[[Fraction, Fraction], Fraction]]] = {
 
 
 def _covering(symbol: Symbol, a: Fraction, b: Fraction) -> Component | None:
-    """The component whose rule covers an operation on two numbers; None where any child can do it."""
+    """The component whose rule covers an operation on two numbers; None if any child can do it."""
     fractions = a.denominator > 1 or b.denominator > 1
     if symbol in ("+", "-"):
         if fractions:

@@ -47,7 +47,7 @@ class StudentFold:
 
     Attributes:
         student: their state at their last act; None if the opening does not describe one.
-        items: the sheet as it stands; before there is one, the problems of the request.
+        items: the current sheet; before there is one, the problems of the request.
         given: answers that they were given so far, by number.
     """
 

@@ -54,7 +54,7 @@ class Memory:
     """Follows the view of one tutor.
 
     Attributes:
-        items: the sheet as it stands, or the problems of the request before there is one.
+        items: the current sheet, or the problems of the request before there is one.
         sheet: whether there is a sheet.
         fresh: answers of the student on which nothing was said yet.
         said: the student's last message, if the tutor has said nothing since.
@@ -113,7 +113,7 @@ class Memory:
         return self._found.get((tried.problem, tried.answer))
 
     def answer_to(self, problem: str) -> str | None:
-        """The right answer to a problem, where some look-up has said it."""
+        """The right answer to a problem, if a look-up has given it."""
         return self._answers.get(problem)
 
     def failed(self, number: int) -> int:
