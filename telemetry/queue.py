@@ -59,7 +59,7 @@ class Unwritten(msgspec.Struct, frozen=True, kw_only=True):
         session: session id.
         events: how many, as they were handed over.
         spilled: how many of them are kept on the disk, and are written when the log is opened next.
-        error: what was in the way, as far as that is known.
+        error: the reason, if it is known.
     """
 
     session: str
@@ -78,7 +78,7 @@ class QueuedCommand:
     Attributes:
         verb: the recorder's word for it.
         command: the command; None only to open the session.
-        actor: who sends it.
+        actor: name of its sender.
         role: the actor's role.
         time: when it happened, UTC epoch seconds.
         receipt: the receipt of its event.
@@ -86,7 +86,7 @@ class QueuedCommand:
         about: the event that it refers to.
         received: what its sender had received when it was handed over: the event handed over before.
         stale: it is a snapshot whose base looked outdated when it was handed over.
-        shortened: what the log cannot hold was taken out of the command.
+        shortened: values that the log cannot hold were replaced in the command.
         taken: when it was handed over, UTC epoch seconds.
         spilled: it is in a spill file.
         adopted: another process has left it behind, in a spill file.

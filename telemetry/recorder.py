@@ -193,7 +193,7 @@ class Recorder:
         return True
 
     async def flush(self, session: str) -> None:
-        """Waits until all that was handed over for a session is in the log, or refused."""
+        """Waits until all events handed over for a session are in the log, or refused."""
         lane = self._lanes.get(session)
         if lane is not None and lane.queue:
             receipt = Receipt(session)
@@ -201,7 +201,7 @@ class Recorder:
             await self.put(lane, entry, durable=True)
 
     def is_last_writer(self, session: str, version: int) -> bool:
-        """Whether the trace of a session up to a version is what this process wrote, or read, last."""
+        """Whether this process wrote or read the trace of a session up to a version."""
         lane = self._lanes.get(session)
         return lane is not None and lane.state is not None and lane.state.version >= version
 

@@ -246,7 +246,7 @@ class Recording(Generic[R]):
         return self._put(self._lane, entry, durable)
 
     def flush(self) -> R:
-        """Waits until all that was handed over for this session is in the log, or refused.
+        """Waits until all events handed over for this session are in the log, or refused.
 
         Raises:
             NotRecorded: the log was closed before that.

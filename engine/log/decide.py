@@ -218,12 +218,12 @@ def _move(
 
     Args:
         advance: where from and to; None for no move.
-        known: where it is.
+        known: what is known of the log, including the current position of the checkpoint.
         decided: takes the move.
         redelivered: whether the records that it came with are in the log; then it may have moved, too.
 
     Raises:
-        CheckpointConflict: it is not where it is expected.
+        CheckpointConflict: it is not at the expected position.
     """
     if advance is None:
         return

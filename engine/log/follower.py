@@ -301,8 +301,8 @@ class Follower:
             upto: moves the checkpoint only to here; None for all that has been processed.
 
         Raises:
-            CheckpointConflict: another follower of this key was faster; where that one is, is known
-                from now on.
+            CheckpointConflict: another follower of this key was faster; this one then knows that
+                one's position.
             InvalidInput: output for several places without ids.
             LogError: the log cannot take it.
         """

@@ -36,7 +36,7 @@ class Leases(Protocol):
 
         Args:
             names: what to claim.
-            holder: who claims; another name for each process.
+            holder: name of the claimant; different for each process.
             seconds: how long the claim lasts unless it is renewed.
 
         Returns:

@@ -21,7 +21,7 @@ class SessionStates(Generic[State]):
 
     Args:
         most: how many states to keep.
-        busy: whether a state is in use and may not be evicted now; None where none ever is.
+        busy: whether a state is in use and may not be evicted now; None if none ever is.
         idle: seconds after which a state that was not used is evicted.
     """
 

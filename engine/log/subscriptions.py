@@ -217,7 +217,7 @@ class BufferedSubscription:
         self._waiter.wake()
 
     def statistics(self) -> SubscriptionStatistics:
-        """How it stands."""
+        """Its current state."""
         idle = self._live and not self._buffer
         position = self._source.head if idle else self._position
         return SubscriptionStatistics(
@@ -304,7 +304,7 @@ class BufferedTap:
         self._waiter.wake()
 
     def statistics(self) -> TapStatistics:
-        """How it stands."""
+        """Its current state."""
         return TapStatistics(
             delivered=self._delivered, buffered=len(self._buffer), dropped=self._dropped
         )

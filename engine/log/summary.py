@@ -152,7 +152,7 @@ class SessionState:
     def advance(self, append: Append, position: int) -> bool:
         """Takes an append whose last record has ``position``.
 
-        Gives whether more changed than how far the session is: what it is about, or its state.
+        Returns whether more than its progress changed: its description, or its state.
         """
         envelopes = append.envelopes
         count = len(envelopes)

@@ -29,7 +29,7 @@ _LATEST: Final = 16  # last records of the copy that are compared with the sourc
 
 
 class LogCopied(msgspec.Struct, frozen=True, kw_only=True):
-    """What was copied.
+    """The result of a copy.
 
     Attributes:
         records: copied now.

@@ -43,7 +43,7 @@ class Verifier:
 
     Args:
         chained: whether the log keeps a hash chain.
-        since: position from which on records have checksums; None where they have none.
+        since: position from which on records have checksums; None if they have none.
     """
 
     def __init__(self, *, chained: bool = False, since: int | None = None) -> None:
@@ -171,7 +171,7 @@ class Verifier:
                 )
 
     def result(self, *, uncompacted: int = 0) -> Verification:
-        """What was found."""
+        """The result."""
         if self._expected is not None and self._expected[0] > self._position:
             self.complain(lost(self._position, self._expected[0], synced=self._expected[2]))
         for session in self._sessions:

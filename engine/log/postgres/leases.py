@@ -69,7 +69,7 @@ class PostgresLeases:
         await self._reader.call(release)
 
     async def holders(self) -> dict[str, str]:
-        """Who holds what; see ``Leases.holders``."""
+        """The holder of each name; see ``Leases.holders``."""
 
         async def look(connection: Connection) -> dict[str, str]:
             rows = await connection.fetch(_LIVE.format(schema=self._schema))

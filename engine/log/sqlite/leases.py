@@ -71,7 +71,7 @@ class SqliteLeases:
         await self._change(release)
 
     async def holders(self) -> dict[str, str]:
-        """Who holds what; see ``Leases.holders``."""
+        """The holder of each name; see ``Leases.holders``."""
 
         def look() -> dict[str, str]:
             if self._connection.execute(_THERE).fetchone() is None:
