@@ -24,7 +24,7 @@ Fields: TypeAlias = Mapping[int, "Fields"]
 
 _MIB: Final = 2**20
 _PART: Final = 1 << 16  # bytes that are decompressed at once
-_SMALL: Final = 4 * _MIB  # bytes that any compressed input may become, whatever its size
+_SMALL: Final = 4 * _MIB  # bytes to which any input may expand, whatever its size
 _EITHER: Final = 32 + zlib.MAX_WBITS  # gzip or zlib, as the data says
 _VALUES = re.compile(rb'[,\[{]|"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\Z)', re.DOTALL)
 _STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
@@ -197,7 +197,7 @@ def too_deep(body: bytes, levels: int) -> bool:
     if body.count(b"{") + body.count(b"[") <= levels:
         return False
     left = _STRINGS.sub(b"", body).translate(_SQUARE, _OTHERS)
-    for _ in range(levels):  # each time the innermost level goes
+    for _ in range(levels):  # each pass removes the innermost level
         if not left:
             return False
         left = left.replace(b"[]", b"")

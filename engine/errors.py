@@ -209,11 +209,11 @@ class LogClosed(LogError):
 
 @final
 class NotRecorded(LogError):
-    """Raised for an event that was handed over to be recorded, and never reached the log: there was
-    no room for it, what it refers to is not there either, or the log was closed too early.
+    """Raised for an event that was accepted and never reached the log: the buffer was full, the
+    event that it refers to is missing too, or the log was closed too early.
 
     Attributes:
-        session: the session that it belongs to.
+        session: the event's session.
     """
 
     def __init__(self, session: str, why: str) -> None:

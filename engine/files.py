@@ -124,7 +124,7 @@ class Contents:
         self._texts: dict[str, JSON] = {}
 
     def whole(self, event: SnapshotTaken) -> SnapshotTaken:
-        """The snapshot with the texts of all its files; a snapshot of no files is as it was."""
+        """The snapshot with the texts of all its files; one without files stays the same."""
         if event.files is None:
             self._texts = {}
             return event

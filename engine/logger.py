@@ -42,8 +42,8 @@ def get_logger(part: str) -> BoundLogger:
 
 
 def log_session_events(records: Iterable[Record]) -> None:
-    """Logs what an operator needs to know of records that were just written: sessions that were
-    opened and closed, and actors that failed.
+    """Logs the new records that matter to an operator: sessions opened and closed, and actors that
+    failed.
     """
     for record in records:
         if record.kind not in _SESSIONS:

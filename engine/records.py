@@ -14,13 +14,13 @@ from .events import Event, Forgotten, Role, Unknown
 __all__ = ("ENGINE", "ENVIRONMENT", "RECORDING", "TRACE", "Draft", "Record", "Redact")
 
 TRACE = "trace"
-"""Name of the stream that holds what the actors did."""
+"""Name of the stream that holds the acts of the actors."""
 
 RECORDING = "record"
-"""Name of the stream in which a recorder says what it could not record (``RecordsLost``)."""
+"""Name of the stream in which a recorder reports lost events (``RecordsLost``)."""
 
 ENGINE = "engine"
-"""Name of the actor for what the engine itself emits: openings, nudges, limits. Its role is environment."""
+"""Name of the actor for the engine's own events: openings, nudges, limits. Its role is environment."""
 
 ENVIRONMENT = "environment"
 """Name of the actor that resolves actions."""
@@ -50,7 +50,7 @@ class Draft(msgspec.Struct, frozen=True):
 
 
 Redact: TypeAlias = Callable[[Draft], Draft]
-"""Takes out of a draft what must not be written."""
+"""Removes the parts of a draft that must not be written."""
 
 
 @final

@@ -159,9 +159,9 @@ _MARKED: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = tuple(
     (markers, form) for markers, forms in _MARKERS for form in forms
 )
 
-# One of these occurs in every text that holds one of the markers (and, behind "://", a password). Each
-# begins with a character that is rare in texts, so that most of a text is passed over at once: all
-# together take a fifth of the time that it takes to look for the markers one by one.
+# Every text with one of the markers (and, after "://", a password) contains one of these. Each
+# begins with a character that is rare in texts, so that most of a text is skipped quickly: the search
+# takes a fifth of the time of a search for the markers one by one.
 _SIGNS = tuple(
     (sign[0], re.compile(sign).search)
     for sign in (
@@ -271,8 +271,8 @@ def is_secret_name(name: str) -> bool:
 
 
 def secrets_in(parameters: Mapping[str, object]) -> tuple[str, ...]:
-    """The secrets among the parameters of a call: values under telling names, at any depth, and
-    those in the user part and the query of URLs.
+    """The secrets among the parameters of a call: values under secret names, at any depth, and
+    secrets in the user part and the query of URLs.
     """
     return tuple(dict.fromkeys(_secrets(parameters, 0, secret=False)))
 

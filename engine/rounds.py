@@ -221,11 +221,11 @@ class RoundProjector:
         return self._acted or self._requested or kind != "MessageSent"
 
     def feed(self, record: Record) -> Round | None:
-        """Takes the next record; gives the round that it closed, if any.
+        """Takes the next record; returns the round that it closed, if any.
 
-        Records of measurement streams are none of its business, and change nothing. Of the trace,
-        those that are neither acts nor the opening or closing of the session may be left out; then
-        ``Round.last`` of the round that is open is the last record that was fed.
+        Records of measurement streams change nothing. You may leave out trace records that are
+        neither acts nor the opening or closing of the session; then ``Round.last`` of the open round
+        is the last record that was fed.
         """
         if record.stream != TRACE:
             return None

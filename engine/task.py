@@ -131,7 +131,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def models(self) -> Mapping[str, str]:
-        """The models, by who is on one: ``agent``, ``user``, ``judge``."""
+        """The models by role: ``agent``, ``user``, ``judge``."""
         named = {"agent": self.model, "user": self.user_model, "judge": self.judge_model}
         return {who: model for who, model in named.items() if model is not None}
 

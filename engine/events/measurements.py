@@ -107,9 +107,9 @@ class AlertSent(Event, frozen=True):
 
 
 class RecordsLost(Event, frozen=True):
-    """Events of the session were handed over to be recorded, and never reached the log.
+    """Events of the session were accepted for recording, and never reached the log.
 
-    It is in the session's stream ``record``, which stays open after the session is closed.
+    This record is in the session's stream ``record``, which stays open after the session is closed.
 
     Attributes:
         count: how many events.

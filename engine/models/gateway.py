@@ -33,7 +33,9 @@ __all__ = ("ModelStatistics", "Models", "Outage", "Terms")
 T = TypeVar("T")
 
 Outage: TypeAlias = Callable[[str], Awaitable[bool]]
-"""Told why a model cannot be asked; returns, in its own time, whether it is to be asked again."""
+"""Called with the reason that a model cannot be asked; returns whether to ask again, after a wait
+of any length.
+"""
 
 _CHARACTERS_PER_TOKEN = 4
 _COMPLETION = 500
@@ -155,7 +157,7 @@ class Models:
     async def follow_spending(
         self, log: EventLog, *, after_position: int, by: Container[str] | None = None
     ) -> None:
-        """Has calls of other processes count towards the budget; see ``traffic.budget``."""
+        """Counts calls of other processes towards the budget; see ``traffic.budget``."""
         if self._budget is not None and self._budget.limited:
             await follow_spending(log, self._budget, after_position=after_position, by=by)
 

@@ -78,7 +78,7 @@ def model_player(
 
 @final
 class _RehearsedPolicy:
-    """A policy on a model that keeps a draft as long as rules would do something of its kind."""
+    """A model-backed policy that keeps a draft as long as the rules decide on an act of its kind."""
 
     def __init__(self, asking: ModelPolicy, rules: Policy, replies: RuleReplies) -> None:
         self._asking = asking

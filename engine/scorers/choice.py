@@ -37,17 +37,17 @@ def version_key(version: str) -> tuple[tuple[int, int, str], ...]:
 
 
 def preferred(streams: Iterable[str], wanted: str | None) -> str | None:
-    """The stream that counts, among those that hold measurements of a kind.
+    """The stream that counts, among several with measurements of the same kind.
 
-    It depends on the set of streams alone, never on the order in which they were written.
+    It depends only on the set of streams, not on the order in which they were written.
 
     Args:
         streams: names of measurement streams.
         wanted: a scorer's name, or ``name@version``; None for any.
 
     Returns:
-        The exact stream if one is wanted. Else, of the scorer wanted, or of the one whose name
-        comes first in the alphabet, the newest version. None where there is no such stream.
+        The exact stream if one is wanted. Otherwise the newest version of the wanted scorer, or of
+        the first one in alphabetical order. None if there is no such stream.
     """
     known = list(streams)
     if wanted is None and len(known) == 1:

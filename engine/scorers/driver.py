@@ -111,7 +111,7 @@ class ScorerStatistics(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def checkpoint_key(ref: ScorerRef, session: str | None = None) -> CheckpointKey:
-    """Under what the log keeps a scorer's checkpoint."""
+    """The key under which the log keeps a scorer's checkpoint."""
     name = f"scorer/{ref.name}"
     return CheckpointKey(name if session is None else f"{name}/{session}", ref.version)
 
@@ -213,7 +213,7 @@ class _Work:
             self.since = time.monotonic()
 
     def restart(self) -> None:
-        """Has the scorers begin again, from the session's first record."""
+        """Lets the scorers begin again, from the session's first record."""
         self.behind = self.first
         self.results.clear()
         self.runner = None
@@ -303,7 +303,7 @@ class ScorerDriver:
 
         Raises:
             LogError: the log failed, or was closed.
-            SessionInterrupted: a model or its budget is used up for good.
+            SessionInterrupted: a model is down, or its budget is used up.
         """
         keeper = self._keeper
         try:
@@ -534,7 +534,7 @@ class ScorerDriver:
         if part is not None:
             part.waiting.pop(work.session, None)
         self._note_progress()
-        if work.closed:  # what may still come, feedback, has it read again
+        if work.closed:  # if feedback still comes, it is read again
             self._works.drop(work.session)
         self._works.evict()
 
@@ -588,7 +588,7 @@ class ScorerDriver:
         self._tasks.start_soon(self._work, work, slot)
 
     async def _work(self, work: _Work, slot: bool) -> None:
-        """Records what was measured of a session; with a slot, reads it from the log too."""
+        """Records the measurements of a session; with a slot, reads it from the log too."""
         try:
             with PluginCall(f"the scorers of {work.session!r}"):  # or the task could end unnoticed
                 await self._record(work)
@@ -682,7 +682,7 @@ class ScorerDriver:
         self._looked(work, record, ())
 
     async def _begin(self, work: _Work) -> ScorerRunner | None:
-        """Has scorers begin with a session, given what they have measured of it before."""
+        """Starts the scorers of a session with their earlier measurements of it."""
         scorers = await self._scorers(work.session) if callable(self._scorers) else self._scorers
         if not scorers:
             return None
@@ -721,13 +721,13 @@ class ScorerDriver:
             self._report("a checkpoint was not saved", error)
 
     async def save(self) -> None:
-        """Moves the checkpoints to where everything before is measured and recorded.
+        """Moves the checkpoints to the positions before which everything is measured and recorded.
 
-        Those of all shards at once, so that the log commits them together. If that fails, a checkpoint
-        lags: what lies behind it is looked at again after a restart, and recorded once.
+        It saves those of all shards at once, so that the log commits them together. If that fails, a
+        checkpoint lags: the records after it are scored again after a restart, and recorded once.
 
         Raises:
-            LogError: the log cannot take it.
+            LogError: the log cannot store them.
         """
         try:
             async with anyio.create_task_group() as tasks:

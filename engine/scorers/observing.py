@@ -185,11 +185,11 @@ class ComputeThread:
         function: Callable[[], T],
         excused: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> T:
-        """Gives what the function returns, and raises what it raises.
+        """Runs a function in the thread; returns its result, or raises its error.
 
         Args:
-            function: what to run.
-            excused: entered while it waits for its turn, which is not the fault of the scorer.
+            function: the function to run.
+            excused: entered during the wait for the thread, which does not count as the scorer's time.
         """
         with excused():
             await self._turn.acquire()

@@ -46,15 +46,15 @@ class Measurement(NamedTuple):
 
 
 class SessionScorer(Protocol):
-    """One scorer's work on one session; holds whatever it has to remember between records.
+    """One scorer's work on one session; holds the state that it needs between records.
 
-    It may also be a ``RoundScorer``, ``Computing`` or ``Attended``. Unless it is ``Computing``, its code
-    says where it runs beside a product. Methods without any ``await`` run in a worker thread, since
-    they can only compute. Others run on the event loop.
+    It may also be a ``RoundScorer``, ``Computing`` or ``Attended``. Unless it is ``Computing``, its
+    code determines where it runs in a product. Methods without any ``await`` run in a worker thread,
+    since they can only compute. Others run on the event loop.
     """
 
     async def observe(self, record: Record) -> Sequence[Measurement]:
-        """Takes the next trace record, and gives the measurements that are due now.
+        """Takes the next trace record, and returns the measurements that are due now.
 
         An exception quarantines the scorer for the session, and is recorded as ``ScorerFailed``;
         but ``SessionInterrupted`` leaves the session as the log has it, to be resumed.
@@ -75,7 +75,7 @@ class RoundScorer(Protocol):
         ...
 
     async def close_round(self, over: Round) -> Sequence[Measurement]:
-        """Takes a round that is over, and gives the measurements that are due now; see ``observe``.
+        """Takes a closed round, and returns the measurements that are due now; see ``observe``.
 
         Called before ``observe`` takes the act that opens the next round. A round that
         ``SessionClosed`` ends includes that record, so ``observe`` takes it first.

@@ -64,7 +64,7 @@ class ShardKeeper:
         self.processes = 1
 
     async def keep(self, every: float) -> None:
-        """Takes and gives back shards until it is cancelled, every so many seconds.
+        """Takes and gives back shards every ``every`` seconds, until it is cancelled.
 
         Raises:
             LogError: the log cannot be used any more.

@@ -93,8 +93,8 @@ def playing(policy: Policy) -> Actor:
 
 
 def playing_new(make: Callable[[], Policy]) -> Actor:
-    """The actor that plays a policy which is made anew each time, so that it can play a session
-    again, or several ones.
+    """The actor that plays a new policy each time, so that it can play a session again, or several
+    sessions.
     """
 
     async def actor(desk: Desk) -> None:
@@ -205,7 +205,7 @@ async def _decide(
 
 
 def _dropped(before: Decision, now: Decision, spent: float, seconds: float) -> DraftDropped | None:
-    """The part of a draft that was given up; None if nothing was, or it became another version."""
+    """The abandoned part of a draft; None if there is none, or the draft was only revised."""
     left = {type(verb) for verb in drafted(now)}
     gone = [verb for verb in drafted(before) if now.drops or type(verb) not in left]
     if not gone:

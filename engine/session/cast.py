@@ -108,8 +108,8 @@ class ActorTasks:
         return None
 
     def take_over(self) -> bool:
-        """Has the next phase's players take over, now that the trace has reached the cut; False if
-        they play to the end.
+        """Lets the next phase's players take over when the trace has reached the cut; False if they
+        play to the end.
         """
         self._phase += 1
         phase = self._phases[self._phase]

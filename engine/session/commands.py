@@ -425,7 +425,7 @@ def _rate(command: RateProgress, state: TraceState, sender: Sender) -> CommandRe
     if of is None and named is None:
         of = rated.until
     elif of is None and (rated.until or rated.rounds != "handoff"):
-        return CommandResult((_draft(sender, rated),))  # it says itself what it is about
+        return CommandResult((_draft(sender, rated),))  # the rating itself names its subject
     number, until = state.rated_round(named, of=of)
     rated = msgspec.structs.replace(rated, round=number, until=until, rounds="handoff")
     return CommandResult((_draft(sender, rated),))
@@ -450,7 +450,7 @@ _HANDLERS: Mapping[type[Command], Callable[..., CommandResult]] = {
     GiveFeedback: _record,
     CloseSession: _close,
 }
-"""By command: what turns it into drafts. The state and the sender follow."""
+"""By command: the function that turns it into drafts, given the state and the sender."""
 
 
 def _draft(sender: Sender, event: Event | Unknown, cause: int | None = None) -> Draft:

@@ -230,7 +230,7 @@ class Desk:
             await self._send([RecordEvent(TurnYielded(reason=reason))])
 
     async def drop(self, draft: DraftDropped) -> None:
-        """Records what the actor gave up before it was done; others do not see it."""
+        """Records a draft that the actor abandoned; others do not see it."""
         self._guard.check()
         await self._send([RecordEvent(draft)])
 
@@ -250,7 +250,7 @@ class Desk:
 
         Raises:
             SessionInterrupted: always; so does ``run_session``.
-            Divergence: if that is why.
+            Divergence: if that is the reason.
         """
         self._guard.check()
         self._sequencer.interrupt(why)

@@ -1,4 +1,4 @@
-"""The protocol of task environments: what actions there are, and what outcomes they have."""
+"""The protocol of task environments: their actions, and the outcomes of these."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ActionSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Action(msgspec.Struct, frozen=True, kw_only=True):
-    """An action that was taken: trace version of its ``ActionTaken``, by whom, what."""
+    """An action that was taken: the trace version of its ``ActionTaken``, its actor and content."""
 
     version: int
     actor: str

@@ -37,14 +37,14 @@ __all__ = ("end_before_round", "fork", "last_act_of_round")
 
 
 def end_before_round(trace: Sequence[Record], number: int, convention: Rounds = "handoff") -> int:
-    """The trace version after which a round begins: where to fork in order to play it again.
+    """The trace version after which a round begins. Fork there to play the round again.
 
-    A rating that a human gives together with the act that opens the round lies after that, as it
-    is part of the same decision.
+    If a human decides on a rating together with the act that opens the round, the rating comes after
+    this version.
 
     Args:
         trace: the records of the origin's trace, in order.
-        number: of the round, from 2; what is before round 1 is the opening alone.
+        number: of the round, from 2; only the opening comes before round 1.
         convention: how rounds are counted.
 
     Raises:
@@ -69,11 +69,11 @@ def end_before_round(trace: Sequence[Record], number: int, convention: Rounds = 
 
 
 def last_act_of_round(trace: Sequence[Record], number: int, convention: Rounds = "handoff") -> int:
-    """The trace version of the last act of a round: where to fork in order to let the human decide
-    anew what follows the round.
+    """The trace version of the last act of a round. Fork there to let the human decide again how to
+    continue after the round.
 
     Raises:
-        InvalidInput: there is no such round, or it holds no act.
+        InvalidInput: there is no such round, or it does not contain an act.
     """
     projector = RoundProjector(convention)
     version: int | None = None

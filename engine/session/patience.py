@@ -21,14 +21,14 @@ __all__ = ("Patience",)
 
 @final
 class Patience:
-    """Follows people's own ratings, and decides who gives up instead of acting again.
+    """Follows the humans' own ratings, and decides when one gives up instead of acting again.
 
-    A rating of 1 or 2 is unproductive. A round that its person did not rate ends a row, as one
-    rated 3 or more does. Of several ratings of one round the latest counts.
+    A round rated 1 or 2 is unproductive. A round that the human did not rate ends a row, like a round
+    rated 3 or more. If a round has several ratings, the latest counts.
 
     Args:
-        limit: unproductive rounds in a row after which a person gives up, 1 at least; None where
-            nobody does.
+        limit: unproductive rounds in a row after which a human gives up, at least 1; None if they
+            never give up.
     """
 
     def __init__(self, limit: int | None) -> None:

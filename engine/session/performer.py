@@ -71,7 +71,7 @@ class Performer:
                 self._recorded[event.action] = record
 
     def deliver(self, record: Record) -> None:
-        """Takes note of an action that was taken, and of one that was refused at once."""
+        """Notes an action that was taken, or one that was refused immediately."""
         event = record.event if record.kind in ("ActionTaken", "ActionResolved") else None
         if isinstance(event, ActionTaken):
             self._taken[record.version] = _action(record, event)

@@ -70,7 +70,7 @@ async def take_over_records(
     trace: Sequence[Record],
     measured: Sequence[Record],
 ) -> tuple[list[Record], list[Record]]:
-    """Appends what a fork takes over from its origin, as far as the log does not hold it.
+    """Appends the records that a fork inherits from its origin, unless the log already holds them.
 
     Returns:
         The fork's trace and its measurements, as the log holds them now.

@@ -398,7 +398,9 @@ class _Run:
             self._measuring.offer([record])
 
     def _call_time(self, name: str) -> None:
-        """Ends what holds the turn for too long: the scorer that its actor waits for, or the actor."""
+        """Ends the work that holds the turn for too long: a scorer that the actor waits for, or the
+        actor's own.
+        """
         if self._measuring.give_up():
             return
         self._cast.end_turn(name)
@@ -408,7 +410,7 @@ class _Run:
             self._actors.start_soon(self._look_after, why)
 
     async def _flush_in_time(self) -> None:
-        """Writes what is staged whenever it has waited long enough, while there are actors."""
+        """Writes staged records when they have waited long enough, while there are actors."""
         while True:
             await self._appends.due()
             await self._sequencer.flush()

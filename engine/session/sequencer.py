@@ -47,7 +47,7 @@ class Receiver(Protocol):
 
 
 class Handover(Protocol):
-    """At which trace versions of a fork others take over, and from whom."""
+    """The trace versions of a fork at which other players take over."""
 
     @property
     def cut(self) -> int | None:
@@ -65,10 +65,10 @@ class Handover(Protocol):
 
 @final
 class Sequencer:
-    """Orders what one session emits.
+    """Orders the events that one session emits.
 
     Args:
-        log: where it goes.
+        log: records the events.
         session: session id.
         turns: the session's clock.
         limits: when to close it.
@@ -76,11 +76,11 @@ class Sequencer:
         settle: whether scorers finish before an emission returns (virtual time).
         recorded: the trace that the log holds already, to be re-executed.
         on_end: called once the session is closed, or the run has failed.
-        redact: removes secrets from drafts before they are compared, recorded and delivered: so a
-            session that is executed again does the same.
+        redact: removes secrets from drafts before they are compared, recorded and delivered, so that
+            a session that is executed again does the same.
 
     Attributes:
-        state: where the trace stands.
+        state: the state of the trace.
         position: position of its last record.
         failure: why this run ended without a close: a divergence, an interruption, or the log
             failed.
@@ -200,8 +200,8 @@ class Sequencer:
         return self._patience.leaver(drafts, self.state) if role == "human" else None
 
     async def flush(self) -> None:
-        """Writes what is only staged: something follows that executing the session again would not
-        undo. The run has failed if it cannot be written.
+        """Writes staged records before an effect that executing the session again would not undo.
+        If they cannot be written, the run has failed.
 
         Raises:
             LogError: the log failed.
@@ -235,8 +235,8 @@ class Sequencer:
         *,
         first: Sequence[Event] = (),
     ) -> bool:
-        """Closes the session, resolving what is in flight as cancelled, in the same append; False
-        if it was closed before.
+        """Closes the session, and resolves actions in flight as cancelled in the same append; False
+        if the session was already closed.
         """
         self._check_cancelled()
         async with self._lock:

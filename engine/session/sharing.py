@@ -46,7 +46,8 @@ class SessionQueue:
     async def next(self) -> NextSession | None:
         """The next session, to be settled or put aside; None once all are settled.
 
-        Waits while others have all that are left, or while one that is out may yet be put aside.
+        It waits while other processes have all remaining sessions, or while one that was given out
+        may still be put aside.
         """
         while True:
             if self._free:
@@ -60,17 +61,17 @@ class SessionQueue:
             await self._changed.wait()
 
     def settle(self) -> None:
-        """One that was given out need not come up again."""
+        """Marks a session that was given out as done."""
         self._out -= 1
         self._notify()
 
     def put_aside(self, session: str, make: Callable[[], Session]) -> None:
-        """One that was given out is another process's at the moment."""
+        """Puts a session aside because another process has it at the moment."""
         self._aside.append((lease_name(session), make))
         self._out -= 1
 
     async def watch(self, holder: LeaseHolder, every: float) -> None:
-        """Has those come up again that others have let go of, or have been taken for dead with."""
+        """Offers sessions again when the process that had them released them, or counts as dead."""
         while True:
             await anyio.sleep(every)
             if not self._aside:

@@ -68,8 +68,8 @@ _BY_OTHERS = (CheckpointConflict, DuplicateConflict, SessionClosedError, Version
 """Errors caused by another process that runs the session too."""
 
 _OF_ONE_SESSION = (*_BY_OTHERS, Divergence, InvalidInput, PluginFailed, SessionInterrupted)
-"""Errors that say nothing about the other sessions: this one differs from what the log holds,
-another process runs it too, or a model that it needs cannot be asked.
+"""Errors that affect only one session: it differs from the log, another process runs it too, or a
+model that it needs cannot be asked.
 """
 
 _DEFAULT = LeaseTerms()
@@ -186,7 +186,7 @@ class _Simulation:
         workers.cancel()  # those that have not begun wait for nothing
 
     async def _outcome(self, session: Session, *, aside: bool) -> Outcome | None:
-        """How a session comes out; None where another process has it."""
+        """The outcome of a session; None if another process has it."""
         held = await _held(self._log, session)
         if held is not None and await _is_done(self._log, session, held):
             return await _elsewhere(self._log, session) if aside else session.id

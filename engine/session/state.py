@@ -165,7 +165,7 @@ class TraceState:
         return about.number, about.last_act
 
     def _pass(self, version: int, time: float, caller_id: str | None) -> None:
-        """Takes what every record has."""
+        """Takes the fields that every record has."""
         self.version = version
         if time > self.time:
             self.time = time

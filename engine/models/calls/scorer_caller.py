@@ -1,4 +1,4 @@
-"""How scorers ask models: each attempt is a measurement, recorded together with what follows from it."""
+"""How scorers ask models: each attempt is a measurement, recorded together with its results."""
 
 from __future__ import annotations
 

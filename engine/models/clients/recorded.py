@@ -1,4 +1,4 @@
-"""A model that repeats what a log holds, so that sessions can be run again without any model."""
+"""A model that repeats the replies in a log, so that sessions can be run again without a model."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class RecordedModel:
         return recorded_reply(event.reply, event.tokens, event.cost, event.latency)
 
     async def _of(self, session: str) -> dict[str, deque[Record]]:
-        """The recorded calls of a session, by who asked: an actor, or the stream of a scorer."""
+        """The recorded calls of a session, by caller: an actor, or the stream of a scorer."""
         async with self._reading:
             calls = self._calls.get(session)
             if calls is None:

@@ -1,7 +1,7 @@
-"""Rehearsals: the task's rules answer in place of the models, and what that would cost is estimated.
+"""Rehearsals: the task's rules answer in place of the models, with an estimate of the cost.
 
-Minds on models ask exactly what they would ask; the replies are what the rules decide, written as a
-model would write it. So calls and prompts are real, and only completions are guessed.
+Model-backed minds send exactly the requests that they would send to a model. The replies contain the
+rules' decisions, in a model's format. So calls and prompts are real; only completions are estimated.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Rehearsal:
         self._answers: dict[Asker, Answer] = {}
 
     def expect(self, session: str, actor: str, answer: Answer) -> None:
-        """Has an actor's requests answered by these rules from now on."""
+        """From now on, these rules answer an actor's requests."""
         self._answers[Asker(session, actor)] = answer
 
     async def complete(self, request: ModelRequest) -> ModelReply:
@@ -74,14 +74,14 @@ class Rehearsal:
 
 @final
 class RuleReplies:
-    """The replies to one actor's requests in a rehearsal: what its rules decide, set call by call.
+    """The replies to one actor's requests in a rehearsal: its rules' decisions, set call by call.
 
     Args:
-        rehearsal: what answers the actor's requests from now on.
+        rehearsal: answers the actor's requests from now on.
         session: session id.
-        actor: who asks.
+        actor: the actor that asks.
         as_text: whether actions are written as ReAct text, instead of tool calls.
-        parts: what models give of an output's text in its place; None for the text.
+        parts: the form in which models give an output, in place of its text; None for the text.
     """
 
     def __init__(

@@ -22,8 +22,8 @@ _LITELLM = "litellm.main"
 class Cancellable(Generic[T]):
     """A call to be awaited in place of LiteLLM's coroutine; it runs in the same task.
 
-    Where it is cancelled while LiteLLM prepares it in a thread, the thread is left to its end, and
-    the coroutine that comes of it is closed.
+    If it is cancelled while LiteLLM prepares it in a thread, the thread runs to its end, and the
+    resulting coroutine is closed.
 
     Args:
         call: the coroutine of ``litellm.acompletion``.
@@ -51,12 +51,12 @@ class Cancellable(Generic[T]):
 
 
 def _abandonable(prepared: asyncio.Future[object]) -> Generator[object, object, None]:
-    """Waits for a future; a cancellation does not reach it, but closes what it will result in."""
+    """Waits for a future; a cancellation does not reach it, but closes the resulting coroutine."""
     prepared._asyncio_future_blocking = False  # it is not this future that the task waits for
     try:
         yield from asyncio.shield(prepared).__await__()
     except asyncio.CancelledError:
-        if prepared.cancelled():  # by somebody else: its own coroutine raises that
+        if prepared.cancelled():  # from elsewhere: the call's own coroutine raises that
             return
         prepared.add_done_callback(_close)
         raise
@@ -72,7 +72,7 @@ def _close(prepared: asyncio.Future[object]) -> None:
 
 
 def _prepares_in_thread(call: Coroutine[object, object, object]) -> bool:
-    """Whether what waits is LiteLLM's own entry: all that it waits for by itself is its thread."""
+    """Whether LiteLLM's entry point itself waits: the only thing it awaits directly is its thread."""
     innermost: object = call
     while True:
         further = getattr(innermost, "cr_await", None)

@@ -10,8 +10,8 @@ __all__ = ("load_litellm", "stay_local")
 
 
 def stay_local() -> None:
-    """Has LiteLLM take the price list that it ships, if it is imported after this: else importing it
-    downloads one. What the environment says stands.
+    """Makes LiteLLM use the price list that it ships, if it is imported after this call. Otherwise
+    the import downloads one. A value already set in the environment takes precedence.
     """
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 

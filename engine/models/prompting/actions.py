@@ -146,7 +146,7 @@ def submit_action(
         media_type: of its content.
         write: makes the content of the parts.
     """
-    # References in the schema are from its root, so what they lead to moves to the new root.
+    # References in the schema start at its root, so their targets move to the new root.
     moved = {key: schema[key] for key in _ROOT_KEYWORDS if key in schema}
     content = {key: value for key, value in schema.items() if key not in moved}
     about = "" if write is None else f" {content.get('description', '')}"

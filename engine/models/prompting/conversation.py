@@ -341,7 +341,7 @@ def _option(text: str, options: Mapping[Key, str]) -> Key | None:
 
 
 def _concerns(view: View) -> bool:
-    """Whether there is news that may change what the actor is about to do."""
+    """Whether there is news that may change the actor's pending decision."""
     return any(r.kind in _CONCERNING and r.actor != view.me for r in view.news)
 
 

@@ -164,12 +164,12 @@ async def spending(
 async def follow_spending(
     log: EventLog, budget: Budget, *, after_position: int, by: Container[str] | None = None
 ) -> None:
-    """Counts towards a budget what other processes record in the log, until it is cancelled.
+    """Counts calls of other processes in the log towards a budget, until it is cancelled.
 
     Args:
         log: the log.
-        budget: which this process spends as well.
-        after_position: up to where the budget knows the log's calls.
+        budget: the budget, which this process shares.
+        after_position: position up to which the budget already counts the log's calls.
         by: only the calls of these actors, scorers by their names; None for all.
     """
     async with Follower(log, after_position=after_position) as follower:

@@ -1,4 +1,4 @@
-"""A circuit breaker per model: what fails again and again is left alone for a while, then probed."""
+"""A circuit breaker per model: a model that keeps failing is paused for a while, then probed."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ __all__ = ("Breaker", "Circuit")
 
 @final
 class Breaker(msgspec.Struct, frozen=True, kw_only=True):
-    """When a circuit opens, and when it is given up.
+    """When a circuit opens, and when the model counts as down.
 
     Attributes:
         failures: failures in a row, over all sessions, that open it.
         pause: seconds until the first probe; doubled after each probe that fails.
-        longest: seconds that the doubling ends at.
+        longest: the most seconds between probes.
         probes: probes in a row that may fail before the model counts as down.
-        unanswered_failures: like ``failures``, for a model that has never answered: a wrong address or
-            a server that is broken for good shows at once.
+        unanswered_failures: like ``failures``, for a model that has never answered, so that a wrong
+            address or a broken server is noticed quickly.
         unanswered_probes: like ``probes``, for such a model.
-        denials: calls in a row that the provider may turn away (for want of a key, say) before it
-            does so too.
+        denials: calls in a row that the provider may deny (because a key is missing, for example)
+            before the model counts as down.
     """
 
     failures: int = 10

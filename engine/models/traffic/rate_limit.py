@@ -1,4 +1,4 @@
-"""Limits per model that the provider sets: calls at once, requests and tokens a minute."""
+"""A provider's rate limits per model: concurrent calls, requests and tokens per minute."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Rates(msgspec.Struct, frozen=True, kw_only=True):
 
 @final
 class Admission:
-    """One call among those of the last minute: when it passed, and how many tokens it counts with."""
+    """One call within the last minute: when it passed, and how many tokens it counts for."""
 
     __slots__ = ("time", "tokens")
 

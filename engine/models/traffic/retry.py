@@ -17,18 +17,18 @@ _MOST_DOUBLINGS = 32
 
 @final
 class Retry(msgspec.Struct, frozen=True, kw_only=True):
-    """Exponential back-off with jitter, which honours what the provider asks for (Retry-After).
+    """Exponential back-off with jitter, which honours the provider's Retry-After.
 
-    Waits are real: they take wall time, and no session time.
+    Waits are real: they take wall time, but not session time.
 
     Attributes:
-        attempts: how often one request is tried before its session is interrupted; None for no
-            end. What an earlier run of the program tried does not count.
+        attempts: how often one request is tried before its session is interrupted; None for
+            unlimited. Attempts of an earlier run of the program do not count.
         first: seconds to wait after the first failure; doubled with each further one.
-        longest: seconds that the doubling ends at.
-        jitter: share of the wait, 0 to 1, that chance may take away, so that those who failed
-            together do not come back together.
-        patience: seconds; where a provider asks for a longer wait, the session is interrupted, and
+        longest: the most seconds that the doubling reaches.
+        jitter: share of the wait, 0 to 1, that may be subtracted at random, so that calls that
+            failed together do not retry together.
+        patience: seconds; if a provider asks for a longer wait, the session is interrupted, and
             the model counts as down.
     """
 

@@ -62,7 +62,7 @@ class Inbox:
 
     @property
     def snapshot(self) -> int | None:
-        """Version of the latest snapshot that the actor knows: in its view, or put up by itself."""
+        """Version of the latest snapshot that the actor knows: in its view, or its own submission."""
         seen = self._view.snapshot.version if self._view.snapshot else None
         return max(seen or 0, self._submitted or 0) or None
 

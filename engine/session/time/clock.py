@@ -34,7 +34,7 @@ class VirtualClock(msgspec.Struct, frozen=True, kw_only=True):
 
 @final
 class RealClock(msgspec.Struct, frozen=True, kw_only=True):
-    """The wall's time, in UTC epoch seconds; it never runs backward within a session.
+    """The wall clock, in UTC epoch seconds; it never runs backward within a session.
 
     Attributes:
         wall: seconds since the epoch (for tests).

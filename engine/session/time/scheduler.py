@@ -148,12 +148,12 @@ class VirtualTurns:
         return self._time
 
     def recast(self, seed: int | None, actors: frozenset[str], fresh: frozenset[str]) -> None:
-        """Breaks ties by another seed from now on, among other actors.
+        """Changes the seed that breaks ties, and the actors, from now on.
 
         Args:
-            seed: what ties are broken by.
-            actors: everybody who takes turns from now on.
-            fresh: those of them who are yet to begin; nobody is given a turn before they have.
+            seed: the new seed.
+            actors: all actors that take turns from now on.
+            fresh: actors that have yet to begin; no actor gets a turn before they have begun.
         """
         self._keys = {actor: _key(f"{seed}/{actor}") for actor in actors}
         self._missing = (self._missing & actors) | fresh
@@ -166,7 +166,7 @@ class VirtualTurns:
         await self.park(actor, until=self._time, news=False)
 
     def limit(self, until: float | None) -> None:
-        """Has the watchdog called at a session time, before anybody acts at it; None for never."""
+        """Calls the watchdog at a session time, before an actor acts at it; None for never."""
         self._limit = math.inf if until is None else until
 
     async def park(

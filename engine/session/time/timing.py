@@ -47,11 +47,11 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
         return view.unread_words / self.read_wpm * 60.0
 
     def calling(self, tokens: Tokens, text: str) -> float:
-        """Time that a model takes to answer: until it starts, and for what it then writes.
+        """Time that a model takes to answer: until it starts, and while it writes.
 
         Args:
             tokens: as the reply counts them.
-            text: what it wrote, to go by where it did not count.
+            text: the text of the reply, used if its tokens were not counted.
         """
         written: float | None = tokens.completion
         if written is None:
