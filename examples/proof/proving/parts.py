@@ -19,7 +19,7 @@ class WrittenStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A step of a proof. Steps are named by their places: the second of claim A is A.2.
 
     Attributes:
-        text: its statement, such as ``8 divides n^2 - 1 for odd n``.
+        text: what it says, such as ``8 divides n^2 - 1 for odd n``.
         reason: why: ``expand``, ``cases mod 8: 1 -> 0, 3 -> 8``, ``L2 at n + 1``, ``from A.1, A.2``,
             ``together A.3, A.4``, or ``induction B.1``.
         doubt: whether you are not sure of it.
@@ -36,7 +36,7 @@ class WrittenSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         kind: which of them.
         label: of a claim as in the request; L1, L2 and so on for lemmas.
-        claim: the claim that it proves, such as ``24 divides n^3 - n for odd n``.
+        claim: what is proved, such as ``24 divides n^3 - n for odd n``.
         steps: of the proof; the last one says what the claim says.
         fails: the number at which the claim as first stated fails.
         machine: whether Verify has accepted all steps.
