@@ -48,6 +48,9 @@ __all__ = (
 
 _RUN_ONLY: Final = frozenset(
     {
+        "agents",
+        "users",
+        "models",
         "log",
         "concurrency",
         "budget",
@@ -59,8 +62,8 @@ _RUN_ONLY: Final = frozenset(
         "repeats",
     }
 )
-"""Settings that are not part of the design: which problems are played is in each session, and the
-others change no session."""
+"""Settings that are not part of the design: each session names its problem, agent, user and model, and
+the others change no session."""
 
 _SHOWN: Final = 12  # digits of a digest that people are shown
 
@@ -118,7 +121,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 def design_of(experiments: Sequence[Experiment]) -> str:
     """The digest of the design of experiments that are run together.
 
-    It does not cover which problems are played, and how often: each session says that itself.
+    It does not cover which cells and problems are played, and how often: each session says that itself.
+    So part of a grid can be run first.
     """
     designs = [
         {name: value for name, value in _settings(one).items() if name not in _RUN_ONLY}

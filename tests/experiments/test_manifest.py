@@ -79,7 +79,7 @@ def test_more_sessions_are_of_the_same_design(file: Path, tmp_path: Path) -> Non
     log = tmp_path / "a.db"
     assert ran(file, log) == 0
     file.write_text(GRID.format(user="lazy", sessions=2), encoding="utf-8")
-    assert ran(file, log) == 0
+    assert ran(file, log, "--agents", "one-stage,two-stage") == 0
     first, second = read_manifests(str(log))
     assert first.design == second.design
     assert first.digest != second.digest
@@ -91,7 +91,8 @@ def test_another_design_is_refused_or_pooled_with_a_word(
     log = tmp_path / "a.db"
     assert ran(file, log) == 0
     assert reported(log, capsys)["warnings"] == []
-    file.write_text(GRID.format(user="bounded", sessions=1), encoding="utf-8")
+    other = f"{GRID.format(user='lazy', sessions=1)}patience = 3\n"
+    file.write_text(other, encoding="utf-8")
     assert ran(file, log) == 2
     said = capsys.readouterr().err
     assert "the log holds 1 session of finance of another design" in said
