@@ -98,7 +98,7 @@ def decode_body(kind: str, schema: int, body: bytes | None) -> Event | Unknown |
 def resolved_action(schema: int, body: bytes | None) -> int | None:
     """The trace version of the action that a stored ``ActionResolved`` is about.
 
-    Nothing else of the body is decoded: observations are long. None where the body was erased, or its
+    Nothing else of the body is decoded: observations are long. None if the body was erased, or its
     schema is newer.
 
     Raises:

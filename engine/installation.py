@@ -35,7 +35,7 @@ def program(name: str) -> str | None:
         name: of the program.
 
     Returns:
-        Its name, or its path from here; None where the environment has no such program.
+        Its name, or its path from here; None if the environment lacks the program.
     """
     script = Path(sys.executable).with_name(name)
     if not script.is_file():

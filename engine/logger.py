@@ -21,7 +21,7 @@ _SESSIONS = frozenset({"ActorFailed", "SessionClosed", "SessionOpened"})
 def get_logger(part: str) -> BoundLogger:
     """A logger of events with named values, for one part of the engine.
 
-    Where the program has set structlog up, it goes where that says. Else it goes to the standard
+    If the program has configured structlog, that configuration applies. Else it goes to the standard
     library's logger ``duolog.<part>``, for structlog on its own would print.
     """
     import structlog  # slow to import, and most programs do not need it before this

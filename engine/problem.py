@@ -30,9 +30,9 @@ def problem_key(
 
     Args:
         task: name of the task.
-        request: what the human asks for at first, in the task's words.
+        request: the human's initial request, in the task's words.
         profile: the hidden profile.
-        truth: what the output is judged by.
+        truth: the basis for judging the output.
         world: what tells apart the worlds that actions look at, e.g. the name of a data set.
         version: of the task; another version poses other problems.
     """

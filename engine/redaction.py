@@ -240,7 +240,7 @@ def redact_forms(text: str) -> str:
     """The text with keys and tokens of documented forms replaced, and nothing else.
 
     For conversations, in which people and agents write of code: there ``token = next(tokens)`` is no
-    secret. Fast where there is none: most forms are ruled out by looking for their beginnings.
+    secret. Fast if there is none: most forms are ruled out by looking for their beginnings.
     """
     if not may_hold_forms(text):
         return text

@@ -49,7 +49,7 @@ class Round(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     Attributes:
         number: from 1.
-        first: trace version where it begins.
+        first: trace version of its first record.
         last: trace version of its last record so far.
         last_act: trace version of its last act; None if it has none yet.
         human_acts: acts of humans in it.
@@ -301,7 +301,7 @@ class RoundProjector:
 
     @property
     def acted(self) -> bool:
-        """Whether anybody has acted yet."""
+        """Whether any actor has acted yet."""
         return self._acted
 
     def _round(self, last: int, closed: bool) -> Round:

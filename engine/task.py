@@ -278,7 +278,7 @@ def session_id(task: str, cell: Cell, *played_by: str) -> str:
 
     Args:
         task: name of the task, and what tells apart its data.
-        cell: who works on what.
+        cell: the cell.
         played_by: models and the like.
     """
     digest = codec.digest([task, cell, list(played_by)])[:10]
@@ -321,13 +321,13 @@ def opening(
 
     Args:
         task: name of the task.
-        cell: who works on what.
-        setting: what is the same in all cells.
-        participants: who plays; without a human it is an automated run.
-        request: the initial request. It is recorded here where there is no human to send it.
+        cell: the cell.
+        setting: shared by all cells.
+        participants: of the session; without a human it is an automated run.
+        request: the initial request. It is recorded here if no human sends it.
         private: what only some may see, by participant: the human's wishes, a scorer's data.
         utility: whose ``UtilityScored`` counts, a scorer's name or ``name@version``.
-        judge: whose ``ProgressRated`` counts, likewise, or ``human``; nobody's in an automated run.
+        judge: whose ``ProgressRated`` counts, likewise, or ``human``; none in an automated run.
         seed: of the session.
         problem: which problem it is: see ``problem.problem_key``.
         config: what else to record of how it was set up.

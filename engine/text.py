@@ -113,7 +113,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
         known: the names that are.
 
     Returns:
-        ``; did you mean 'task'?``, or the first of the known names where none is near.
+        ``; did you mean 'task'?``, or the first of the known names if none is similar.
     """
     from difflib import get_close_matches  # imported only on an error
 

@@ -205,7 +205,7 @@ def _shown(value: object) -> str:
     """A value in a message, whatever it is."""
     try:
         shown = repr(value)
-    except Exception as error:  # noqa: BLE001  (it is anybody's, and only shown)
+    except Exception as error:  # noqa: BLE001  (third-party code, and only shown)
         return f"a {type(value).__name__} that cannot be shown ({type(error).__name__})"
     return shown if len(shown) <= 100 else f"{shown[:100]}..."
 

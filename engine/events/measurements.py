@@ -26,7 +26,7 @@ class ProgressRated(Event, frozen=True):
 
     Attributes:
         round: number of the round, from 1, as counted by ``rounds``.
-        rating: 1 to 5; None where it is missing, with the reason in ``missing``.
+        rating: 1 to 5; None if it is missing, with the reason in ``missing``.
         until: trace version of the round's last act, which names the round in any convention.
         rounds: the convention that ``round`` is counted in.
         explanation: in the judge's words.
@@ -50,8 +50,8 @@ class UtilityScored(Event, frozen=True):
         round: number of the round scored, as counted by ``rounds``; None if a snapshot was.
         until: trace version of that round's last act, which names the round in any convention.
         rounds: the convention that ``round`` is counted in.
-        value: in [0, 1]; None where the score is missing, with the reason in ``missing``.
-        parts: named parts of the value, None where one is missing.
+        value: in [0, 1]; None if the score is missing, with the reason in ``missing``.
+        parts: named parts of the value; None if one is missing.
     """
 
     scorer: ScorerRef
@@ -92,7 +92,7 @@ class AlertSent(Event, frozen=True):
 
     Attributes:
         rule: as it was written.
-        outcome: ``sending`` before an attempt, so that nobody else makes it too; ``retrying`` after one
+        outcome: ``sending`` before an attempt, so that no other process makes it; ``retrying`` after one
             that failed and is to be repeated; ``delivered``, or ``failed`` for good.
         attempt: number of the attempt, from 1.
         at: when, in seconds since the epoch (UTC), whatever the session's clock is.

@@ -96,8 +96,8 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
 class Tokens(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Token classes of one model call, raw as the provider counts them; None where unknown.
 
-    ``reasoning`` is a part of ``completion``, and ``cached`` of ``prompt``, except where the provider
-    counts cached tokens beside the prompt (Anthropic does; ``cache_creation`` are then those that
+    ``reasoning`` is a part of ``completion``, and ``cached`` of ``prompt``, unless the provider
+    counts cached tokens separately (Anthropic does; ``cache_creation`` are then those that
     were written to the cache).
     """
 

@@ -38,7 +38,7 @@ class SessionOpened(Event, frozen=True):
         participants: humans and agents.
         seed: of all randomness in the session; None for a session with people or products.
         clock: ``utc`` (times are UTC epoch seconds) or ``virtual`` (simulated seconds from 0).
-        request: the task text, where it is given to everybody and nobody said it as a message.
+        request: the task text, if all participants have it and it is not a message.
         config: settings that shape the session (limits, timing, group labels, ...).
         private: per owner (a participant's or a scorer's name) what only it may see, e.g. the
             hidden profile; in no view but its owner's.
@@ -68,7 +68,7 @@ class MessageSent(Event, frozen=True):
     """An actor said something to the others (``to`` empty), or to those named.
 
     Attributes:
-        text: what was said.
+        text: the text of the message.
         to: names of the receivers; empty for all others.
         cut: why the text is only the beginning of the message; None if the message is whole.
     """
@@ -105,7 +105,7 @@ class ActionResolved(Event, frozen=True):
     Attributes:
         action: trace version of the ``ActionTaken``.
         outcome: ``ok``, ``failed`` (with ``error``) or ``cancelled`` (the session closed first).
-        observation: what the one who acted sees of it.
+        observation: the part of the outcome that the actor sees.
         error: why it failed, in words that the one who acted can use.
     """
 
@@ -265,11 +265,11 @@ class ModelCalled(Event, frozen=True):
         model: as it was asked for.
         purpose: what for, e.g. ``act``, ``plan``, ``judge``.
         request: digest of the whole request.
-        reply: what came back (text and tool calls), so that a replay needs no model.
+        reply: the text and tool calls, so that a replay works without a model.
         tokens: as the response counts them.
         latency: seconds; modelled under a virtual clock.
-        cost: US dollars; None where the price is unknown.
-        error: what went wrong, where the call failed: the kind of error, and what it said
+        cost: US dollars; None if the price is unknown.
+        error: if the call failed, the kind of error, and what it said
             (``reply`` is None then).
         attempt: 1 for the first try.
     """

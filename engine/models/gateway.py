@@ -48,7 +48,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         timeout: seconds of wall time until an attempt counts as failed, even if a part of the
             answer has arrived.
-        rates: what the provider allows.
+        rates: the provider's rate limits.
         retry: when and how to try again.
         breaker: when to leave the model alone for a while.
     """
@@ -84,7 +84,7 @@ class ModelStatistics(msgspec.Struct, frozen=True, kw_only=True):
 class Models:
     """All models of an experiment, shared by its sessions.
 
-    Actors ask through a caller of their own (see ``model_actor``); this is what they share.
+    Each actor asks through a separate caller (see ``model_actor``); all callers share this.
 
     Args:
         client: reaches the models.
@@ -174,8 +174,8 @@ class Models:
     def while_reachable(self, sessions: Iterable[Callable[[], T]]) -> Iterator[Callable[[], T]]:
         """Makers of sessions for as long as it makes sense to start one.
 
-        For ``simulate``: where the budget is used up, or every model is down, the sessions under
-        way end or stand to be resumed, and no further one is begun. ``stopped`` then says why.
+        For ``simulate``: if the budget is used up, or every model is down, sessions under way end
+        or can be resumed, and no further session is started. ``stopped`` then says why.
         """
         for make in sessions:
             if self.stopped is not None:
@@ -258,7 +258,7 @@ class Models:
 
 
 def _estimate(request: ModelRequest) -> int:
-    """About how many tokens a call will take, before anybody has counted them."""
+    """About how many tokens a call will take, before they are counted."""
     characters = sum(len(message.content) for message in request.messages)
     written = _COMPLETION if request.max_tokens is None else request.max_tokens
     return characters // _CHARACTERS_PER_TOKEN + written

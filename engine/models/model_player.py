@@ -38,7 +38,7 @@ def model_player(
     """A player on a model.
 
     Args:
-        participant: who plays.
+        participant: the player's participant.
         session: session id.
         models: reaches the model.
         use: which model is asked, and how.
@@ -52,7 +52,7 @@ def model_player(
         parts: what models give of an output's text in its place; None for the text.
 
     Raises:
-        InvalidInput: there is a rehearsal, and there are no rules.
+        InvalidInput: there is a rehearsal without rules.
     """
     if rehearsal is not None and rules is None:
         whose = "agents" if participant.role == "agent" else "users"

@@ -52,7 +52,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     Attributes:
         role: whose it is.
         content: the text.
-        tool_calls: what the assistant called in this message.
+        tool_calls: the assistant's tool calls in this message.
         tool_call_id: which call a ``tool`` message answers.
         name: tells apart several who share a role.
     """
@@ -70,7 +70,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     Attributes:
         name: unique in the request.
-        description: what it does, for the model to read.
+        description: its purpose, for the model to read.
         parameters: JSON Schema of its arguments, an object.
     """
 
@@ -94,7 +94,7 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     Attributes:
         model: as LiteLLM names it, e.g. ``gpt-4o`` or ``anthropic/claude-sonnet-4-5``.
         messages: in order.
-        tools: what it may call.
+        tools: the tools that it may call.
         tool_choice: whether it may, must or must not call one; None for the provider's default.
         temperature: None for the provider's default.
         max_tokens: how much it may write; None for the provider's default.

@@ -235,7 +235,7 @@ class ScorerDriver:
         scorers: what measures; or what makes the scorers of each session.
         key: of the checkpoint. Drivers that divide a log by leases have the same.
         session: only this session; None for all.
-        pace: what the scorers may take.
+        pace: the limits of the scorers.
         leases: of the log, to divide its sessions with other processes; None to measure all.
         terms: how long a process may be silent before others take over its shards.
         stopped: why models are asked no more, if they are not; a session that needs one then ends

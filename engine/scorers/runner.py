@@ -72,7 +72,7 @@ class RunningScorer:
         failed: the record of its failure that the log holds already, if it does.
         said: identities of what it has measured since it began.
         version: of the last record that it has looked at, or began to look at.
-        refused: whether the log refused a measurement of it: what it measured next is dropped.
+        refused: whether the log refused one of its measurements: later ones are dropped.
     """
 
     __slots__ = ("failed", "observer", "ref", "refused", "said", "stream", "version")
@@ -481,7 +481,7 @@ class ScorerRunner:
 
 
 def _checked(measurements: Sequence[tuple[object, object]]) -> Sequence[Measurement]:
-    """Measurements that are ones, since a scorer may be anybody's."""
+    """Checks measurements, since a scorer may be third-party code."""
     checked = []
     for event, of in measurements:
         if not (isinstance(event, Event) and isinstance(of, str)):

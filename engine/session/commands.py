@@ -87,7 +87,7 @@ class SubmitSnapshot(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         event: the snapshot; its base is filled in.
-        base: trace version of the snapshot that it was made from, None for none. Where that is not
+        base: trace version of the snapshot that it was made from, None for none. If that is not
             the latest it is refused. Left out, it is made from the latest.
         removed: of several files: the paths of those that are gone; the event's map then has only
             those that changed, and the others are added to it. None if the event has all files.
@@ -111,7 +111,7 @@ class RateProgress(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         event: the rating. Where its round is ``UNNAMED``, it is about the round of its ``until``;
-            where that is missing too, about the latest round that holds an act of an agent.
+            if that is missing too, about the latest round that holds an act of an agent.
         of: trace version of an event in the round, instead.
     """
 

@@ -45,7 +45,7 @@ class Act(msgspec.Struct, frozen=True):
 class Submit(msgspec.Struct, frozen=True):
     """Submit a new version of the shared output.
 
-    It counts as made from the snapshot that the view showed when it was decided; where that is no
+    It counts as made from the snapshot that the view showed when it was decided; if that is no
     longer the latest it is refused, unless ``overwrite``.
 
     Attributes:

@@ -222,7 +222,7 @@ class Desk:
 
     async def yield_turn(self, reason: str = "") -> None:
         """Says that the actor leaves the turn to the others; silent if it has not acted since it
-        said so last, or waits for an outcome of its own: two who wait would wake each other.
+        said so last, or waits for one of its own outcomes: two waiting actors would wake each other.
         """
         self._guard.check()
         if self._acted and not self.inbox.owns_any(self._sequencer.state.in_flight):

@@ -16,8 +16,8 @@ class ActionSpec(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of action, as it is described to actors.
 
     Attributes:
-        name: what it is called.
-        description: what it does, in words for a model or a person.
+        name: of the action.
+        description: its effect, for a model or a person to read.
         parameters: JSON schema of its arguments.
         repeatable: doing it again after a crash does no harm (a search, say). Before any other action,
             the session waits until the log is written.
@@ -46,8 +46,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of an action.
 
     Attributes:
-        observation: what the one who acted sees.
-        error: why it failed; None where it did not.
+        observation: the part that the actor sees.
+        error: why it failed; None if it did not.
         seconds: how long it takes; None for the session's default.
     """
 
@@ -76,7 +76,7 @@ class Environment(Protocol):
     def recall(self, action: Action, resolved: ActionResolved) -> None:
         """Takes over the recorded outcome of an action instead of performing it (on resuming).
 
-        An environment without state of its own does nothing here.
+        A stateless environment does nothing here.
         """
         ...
 

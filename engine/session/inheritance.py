@@ -41,10 +41,10 @@ class Inheritance(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         time: of the origin's opening.
         trace: the origin's trace after its opening, up to the cut.
-        measured: what was measured of it by the fork's own scorers, by stream.
+        measured: its measurements by the fork's own scorers, by stream.
         outcomes: outcomes, recorded after the cut, of actions that were in flight there.
-        phases: who played it. They execute it again against the record, so that whoever goes on
-            playing has the state that it had at the cut. None of them: everybody begins at the cut,
+        phases: its players. They execute it again against the record, so that a player who continues
+            has the state that it had at the cut. If empty, all players begin at the cut,
             from the view that it has there.
     """
 

@@ -51,14 +51,14 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         id: session id, unique in its log.
-        opened: what is recorded of it at the opening. Its participants, clock and seed hold.
-        players: who plays the participants.
+        opened: the opening to record. Its participants, clock and seed hold.
+        players: the players of the participants.
         environment: the task environment, made for this session alone.
         request: the initial request, which the first human sends at the opening.
         clock: virtual, or real.
         timing: how long things take.
         limits: when to close it.
-        nudges: how often everybody is nudged when all wait for each other, before the session
+        nudges: how often all actors are nudged when they wait for each other, before the session
             closes as stalled.
         scorers: who measures.
         stop: decides on stops to enforce.
@@ -357,7 +357,7 @@ class _Run:
             raise self._sequencer.failure
 
     def _end(self) -> None:
-        """The session is closed, or the run has failed: nobody goes on."""
+        """The session is closed, or the run has failed: no actor continues."""
         self._turns.end()
         if self._actors is not None:
             # From outside of any task: a cancel scope describes the task that cancels it, at length.

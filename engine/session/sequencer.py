@@ -147,7 +147,7 @@ class Sequencer:
         come.
 
         A caller that is cancelled meanwhile may find its events in the log, or none of them; the
-        session goes on from what the log holds.
+        session continues from the log.
 
         Raises:
             Divergence: a re-execution does something else than the log holds.

@@ -91,9 +91,9 @@ async def simulate(
     resumed. A session that fails does not affect the others.
 
     Other processes may run the same sessions into the same log at the same time, on other machines
-    too where the log is on a server: they share the work, and each returns once all of it is done.
-    A session is run by who has the lease on it. Where a process dies, others resume its sessions
-    once its leases have run out; where it was only slow, its appends are refused from then on, and
+    too if the log is on a server: they share the work, and each returns once all of it is done.
+    The process with the lease on a session runs it. If a process dies, others resume its sessions
+    once its leases have expired; if it was only slow, its appends are refused from then on, and
     the session is done once all the same.
 
     For example, with the task that ``duolog.engine.task.find_task("travel")`` gives::
@@ -110,7 +110,7 @@ async def simulate(
         await duolog.simulate(log, makers, concurrency=2, on_outcome=print)
 
     Args:
-        log: where they are recorded; it has to be open.
+        log: records them; it has to be open.
         sessions: functions that each make a session.
         concurrency: how many sessions run at once, 1 at least.
         on_outcome: called with the outcome of each session as it ends.
@@ -122,8 +122,8 @@ async def simulate(
     Raises:
         InvalidInput: the concurrency is below 1, the pace below 0, or no lease can have these terms.
         PluginFailed: a maker or ``on_outcome`` raised what is no ``Exception``, or a worker was
-            cancelled though nobody asked for it.
-        LogError: the log failed; every session then stands where it was, and can be resumed.
+            cancelled unexpectedly.
+        LogError: the log failed; every session can be resumed from it.
     """
     if concurrency < 1:
         raise InvalidInput(f"at least one session has to run at a time, not {concurrency}")

@@ -32,7 +32,7 @@ class TraceState:
         version: of the last record; 0 before the first.
         first: time of the first record.
         time: the latest time of all records.
-        snapshot: trace version of the latest snapshot; None where there is none.
+        snapshot: trace version of the latest snapshot; None if there is none.
         files: the digests of its files, by path; empty if it is not of files.
         in_flight: versions of the actions without outcome, in order.
         asked: versions of the approvals asked for.

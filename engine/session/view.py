@@ -106,7 +106,7 @@ class ApprovalSeen(msgspec.Struct, frozen=True):
 class Visibility:
     """Decides which trace records one actor may see, and which of them are news to it.
 
-    Messages go to everybody or to those named; notes, dropped drafts, model calls, ratings and the outcome of an
+    Messages go to all actors or to those named; notes, dropped drafts, model calls, ratings and the outcome of an
     action are for their actor alone, a changed profile for its owner; of the opening everybody sees
     all but others' private parts.
 

@@ -166,7 +166,7 @@ class _Attempt:
             except Divergence as error:
                 self._log.interrupt(error)
             except (BudgetExhausted, InvalidInput, MissingExtra, ModelDown) as error:
-                self._log.interrupt(str(error))  # nobody was asked
+                self._log.interrupt(str(error))  # no model was asked
             except ModelError as error:
                 self.error = error
         if self.error is not None:

@@ -30,7 +30,7 @@ class ScorerCaller:
         reply = await self._caller.ask(request, purpose="judge")
         return [*self._caller.take(), Measurement(ProgressRated(...), f"round/{number}")]
 
-    Where a model cannot be reached the session is interrupted, and the attempts since the last
+    If a model cannot be reached, the session is interrupted, and the attempts since the last
     measurements are not in the log. Scorers take no session time, so their calls have no latency.
 
     Args:

@@ -133,7 +133,7 @@ def encode_verbs(verbs: Sequence[Verb], *, as_text: bool) -> ModelReply:
     """Verbs as a model would write them: the inverse of reading them from an ``ActionSpace``.
 
     Args:
-        verbs: what is to be done; none of them: wait.
+        verbs: the verbs of the decision; none to wait.
         as_text: as ReAct text, instead of tool calls.
 
     Raises:

@@ -52,7 +52,7 @@ class LiteLLMModel:
     is not printed.
 
     Args:
-        api_base: where to reach the models, for servers of one's own; None for the provider's.
+        api_base: base URL of the models, for your own servers; None for the provider's.
         stream: whether replies are streamed. It changes nothing in what comes out.
         options: further arguments of ``litellm.acompletion``, e.g. ``input_cost_per_token`` and
             ``output_cost_per_token`` for a model whose price it does not know.

@@ -102,7 +102,7 @@ def model_error(
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
     """Seconds that a response asks to wait: ``retry-after-ms``, else ``Retry-After``, which is a
-    number of seconds or a date (RFC 9110, 10.2.3). None where it does not say, or not clearly.
+    number of seconds or a date (RFC 9110, 10.2.3). None if it is missing or unclear.
 
     Args:
         headers: with lower-case names.

@@ -16,10 +16,10 @@ def reply_of(response: object, model: str, latency: float, *, counted: bool) -> 
         response: LiteLLM's.
         model: as it was asked for.
         latency: seconds that it took.
-        counted: whether the provider counted tokens; else what stands there is a guess.
+        counted: whether the provider counted tokens; else its numbers are a guess.
 
     Raises:
-        ModelBadReply: it is no completion.
+        ModelBadReply: it is not a completion.
     """
     choices = getattr(response, "choices", None)
     if not choices:

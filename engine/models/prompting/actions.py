@@ -53,7 +53,7 @@ class ActionSpace:
     """All that an actor may do in one step.
 
     Args:
-        actions: what it may do.
+        actions: the actions that it may take.
 
     Raises:
         InvalidInput: two of one name, or one whose arguments have an invalid JSON Schema.
@@ -276,7 +276,7 @@ _decoder = json.JSONDecoder(strict=False, parse_constant=_refuse)
 def _items(text: str) -> list[JSON]:
     """The JSON behind ``Action:``: one action, or a list of several.
 
-    An observation that the model makes up after it is no part of the action.
+    An observation that the model invents after it does not belong to the action.
     """
     found = _ACTION.search(text)
     if found is None:

@@ -117,7 +117,7 @@ class ModelConversation:
     """Asks one model for one actor or scorer.
 
     Args:
-        caller: what it is asked through.
+        caller: the caller through which to ask it.
         use: which model, and how.
 
     Attributes:
@@ -146,8 +146,8 @@ class ModelConversation:
         Args:
             purpose: what for, as a verb, e.g. ``act``; recorded.
             compose: makes the messages, given about how many tokens they may take.
-            read: reads a reply; raises ``InvalidInput``, for the model to read, where it cannot.
-            tools: what the model may call.
+            read: reads a reply; raises ``InvalidInput``, for the model to read, if it cannot.
+            tools: the tools that the model may call.
 
         Raises:
             ModelRefused: the provider will not answer, not even a shorter request.
@@ -210,7 +210,7 @@ class ModelPolicy:
 
     Args:
         policy: what decides.
-        conversation: what its mind asks the model through.
+        conversation: through which its mind asks the model.
         compose: makes the messages of that short question; None to decide anew at such news.
     """
 
@@ -304,7 +304,7 @@ def read_choice(text: str, options: Mapping[Key, str], *, label: str) -> Key:
     Args:
         text: of the reply.
         options: their keys, and their words as the model was given them, numbered from 1.
-        label: what the line begins with, e.g. ``Plan``.
+        label: the beginning of the line, e.g. ``Plan``.
 
     Raises:
         InvalidInput: no choice, or several.

@@ -41,7 +41,7 @@ def compile_schema(schema: Mapping[str, JSON]) -> JsonSchema:
     """A schema ready to check values; compiled once for all schemas that read the same.
 
     Raises:
-        InvalidInput: it is no valid schema of its draft, the draft is unknown, or it refers to
+        InvalidInput: it is not a valid schema of its draft, the draft is unknown, or it refers to
             something outside of itself.
     """
     try:

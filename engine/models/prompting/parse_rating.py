@@ -41,7 +41,7 @@ def read_ratings(text: str, names: Sequence[str]) -> Mapping[str, int | None]:
         names: of the things rated.
 
     Returns:
-        For each name its rating; None where there is none, or more than one.
+        For each name its rating; None if it has none, or several that differ.
     """
     found: dict[str, set[int | None]] = {name: set() for name in names}
     for line in text.split("\n"):

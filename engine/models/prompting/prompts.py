@@ -17,7 +17,7 @@ __all__ = ("Prompts", "load_prompts")
 class Prompts:
     """Templates by name, with placeholders such as ``${chat}``.
 
-    What is filled in is never read as a template again, so that nobody's message can be one.
+    Filled-in values are never read as templates, so a message cannot act as one.
 
     Args:
         texts: the templates.

@@ -33,11 +33,11 @@ class ResponseCache:
     """Replies by the digest of the whole request, a file each.
 
     It makes a model repeat itself, temperature or not, so it is for trying things out and off
-    unless it is asked for. What it holds is outside of any log: forgetting a session reaches it only
+    unless it is asked for. Its content is outside of any log: forgetting a session reaches it only
     through ``CachedReplies``. Several programs may share a directory.
 
     Args:
-        directory: where the files lie; made when it is first needed.
+        directory: holds the files; created when it is first needed.
 
     Attributes:
         hits: requests that were found.

@@ -55,8 +55,8 @@ class Circuit:
 
     While it is closed all calls pass. While it is open they wait, for that costs wall time only,
     and one at a time passes as a probe (it is half open): if it succeeds, the circuit closes. After
-    too many failed probes, or a provider that lets nobody in, the model is down: calls fail at once,
-    until somebody who knows better calls ``retry``.
+    too many failed probes, or if the provider denies all calls, the model is down: calls fail
+    immediately until ``retry`` is called.
 
     Args:
         model: its name.

@@ -107,7 +107,7 @@ class TokenWindow:
 class RateLimiter:
     """Lets calls of one model pass as its rates allow, first come, first served.
 
-    All waits are real. Nothing is refused: whoever comes too early waits.
+    All waits are real. Nothing is refused: a call that comes too early waits.
     """
 
     def __init__(self, rates: Rates) -> None:

@@ -87,7 +87,7 @@ class ModelLine:
 
         Args:
             model: the model's name.
-            purpose: what it is asked for.
+            purpose: of the call, e.g. ``act``.
             request: the whole request, as JSON can say it; its digest is recorded.
             send: asks, and waits for the reply.
             attempt: 1 for the first try.

@@ -68,7 +68,7 @@ class Turns(Protocol):
         ...
 
     def excused(self) -> AbstractContextManager[None]:
-        """While whoever has the turn waits for something that is sure to come: holding the turn
+        """While the actor with the turn waits for something that is sure to come: holding the turn
         for that is not held against it.
         """
         ...
@@ -107,9 +107,9 @@ class VirtualTurns:
     Args:
         clock: its settings.
         seed: breaks ties.
-        actors: everybody who takes turns; nobody runs before all have begun.
+        actors: all actors that take turns; none runs before all have begun.
         on_overdue: called with the name of an actor that held the turn for too long, and again
-            while it goes on to hold it.
+            while it continues to hold it.
         watchdog: called, with the turn in its hand, when all wait for news (``WakeReason.IDLE``) or the
             limit has come (``WakeReason.TIME``); it gives the turn back by ``leave(ENGINE)``.
         start: session time to start from.
