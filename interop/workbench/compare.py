@@ -20,7 +20,8 @@ from ...engine.text import quantity
 from ...scoring.columns.rows import Folded, trajectory_of
 from ...scoring.display.texts import shorten
 from ...scoring.index.lines import AT_ONCE
-from ...scoring.report import Compared, compare_agents, document_html
+from ...scoring.oversight import Oversight, OversightReport, fold_oversight, summarise
+from ...scoring.report import Compared, compare_agents, document_html, oversight_document
 from ...scoring.report.comparing import MOST_AGENTS, Picked, marks_of
 from ...scoring.trajectory.points import Trajectory
 from ..http.sse import EventStream
@@ -82,6 +83,13 @@ class _Routes:
             tag("div", id="choice"),
             tag("p", "Reading …", id="progress", role="status", class_="quiet"),
             tag("div", id="report", class_="report"),
+            tag(
+                "details",
+                tag("summary", "Oversight: approvals, interruptions, work without the human"),
+                tag("div", id="oversight", class_="report"),
+                id="overseen",
+                hidden=True,
+            ),
         ]
         return page(
             self._bench,
@@ -127,6 +135,7 @@ class _Routes:
         )
         if isinstance(made, InvalidInput):
             yield message("report", {"html": "", "figures": [], "text": f"{made}."})
+            yield message("oversight", {"html": ""})
             return
         note = quantity(len(rows), "session")
         if damaged := len(rows) - len(whole):
@@ -149,6 +158,19 @@ class _Routes:
                 "text": note,
             },
         )
+        found = await self._oversight(kept, made.picked)
+        yield message("oversight", {"html": document_html(oversight_document(found))})
+
+    async def _oversight(self, sessions: Sequence[Trajectory], picked: Picked) -> OversightReport:
+        """The oversight of the agents that are compared."""
+        played: dict[str, list[Oversight]] = {agent: [] for agent in picked.agents}
+        for one in sessions:
+            agent = one.group.get("agent", "")
+            if agent in played and picked.task in (None, one.group.get("task", "")):
+                records = self._bench.log.read(one.session)
+                played[agent] += (await fold_oversight(records)).values()
+        groups = {agent: summarise(some) for agent, some in played.items() if some}
+        return OversightReport(by="agent", groups=groups)
 
     async def _rows(self, sessions: Sequence[SessionSummary]) -> AsyncIterator[Folded]:
         """The rows of sessions, as the lists have them."""

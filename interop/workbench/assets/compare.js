@@ -33,9 +33,12 @@ if (host) {
   source.addEventListener("progress", (event) => {
     progress.textContent = JSON.parse(event.data).text;
   });
-  source.addEventListener("report", (event) => {
+  source.addEventListener("report", (event) => show(JSON.parse(event.data)));
+  source.addEventListener("oversight", (event) => {
     source.close();
-    show(JSON.parse(event.data));
+    const { html } = JSON.parse(event.data);
+    document.getElementById("oversight").replaceChildren(pieces(html));
+    document.getElementById("overseen").hidden = !html;
   });
   source.addEventListener("error", (event) => {
     if (event.data) {

@@ -10,15 +10,17 @@ from typing import Any
 import anyio
 import anyio.to_thread
 import pytest
-from duolog.cli.reporting import Asked, page_of, report_of, sessions_of
+from duolog.cli.reporting import Asked, oversight_by, page_of, report_of, sessions_of
 from duolog.engine.errors import CodecError, InvalidInput
 from duolog.engine.events import Origin, SessionOpened
 from duolog.engine.log.contract import EventLog
 from duolog.engine.log.open import open_log
 from duolog.engine.records import Record
 from duolog.interop.workbench.sessions.address import parse_address
+from duolog.scoring.index.query import parse_query
 from duolog.scoring.live import score_log
-from duolog.scoring.report import compare_agents, document_html
+from duolog.scoring.oversight import Oversight, OversightReport, summarise
+from duolog.scoring.report import compare_agents, document_html, oversight_document
 from duolog.scoring.report.html import figure_data
 from duolog.scoring.trajectory.fold import TrajectoryFold
 from duolog.scoring.trajectory.updates import Update
@@ -82,13 +84,13 @@ async def test_the_page_is_the_verdict_and_the_report_and_is_escaped() -> None:
     assert len(document.figures[0].series) == 2
 
 
-async def sent(visitor: Visitor, **query: str) -> dict[str, Any]:
-    """The report as the page receives it."""
+async def sent(visitor: Visitor, event: str = "report", **query: str) -> dict[str, Any]:
+    """The report, or what else the page receives once."""
     text = (await visitor.get("/v1/compare/stream", **query)).text
     [data] = [
         part.split("data: ", 1)[1].splitlines()[0]
         for part in text.replace("\r\n", "\n").split("\n\n")
-        if "event: report" in part
+        if f"event: {event}" in part
     ]
     found: dict[str, Any] = json.loads(data)
     return found
@@ -136,6 +138,27 @@ def test_it_is_the_report_of_the_command_line(tmp_path: Path) -> None:
     assert 'value="a" checked' not in one["pickers"]
     assert one["html"].count("There is no other agent") == 1
     assert "no session of agent" in none["text"]
+
+
+async def test_the_oversight_of_the_compared_agents_follows() -> None:
+    async with open_log("memory://") as log:
+        for number in range(6):
+            for agent in ("a", "b"):
+                await put(log, number, agent)
+        await put(log, 7, "c", origin="a-3")
+        await put(log, 9, "a", task="other")
+        async with visiting(log) as visitor:
+            shown = await sent(visitor, "oversight")
+            assert await sent(visitor, "oversight", agents="d") == {"html": ""}
+        query = parse_query(["task=test"])
+        groups: dict[str, list[Oversight]] = {}
+        for agent, one in await oversight_by(log, "agent", query):
+            groups.setdefault(agent, []).append(one)
+    del groups["c"]  # a fork whose origin is in the log
+    expected = {agent: summarise(some) for agent, some in groups.items()}
+    assert expected["a"].agent_turns > 0
+    document = oversight_document(OversightReport(by="agent", groups=expected))
+    assert shown == {"html": document_html(document)}
 
 
 @pytest.mark.parametrize(
