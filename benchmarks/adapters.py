@@ -77,7 +77,9 @@ def run_gymnasium(url: str, episodes: int) -> dict[str, float]:
             over = ended or cut
             if over:
                 break
-        given[env.unwrapped.session] = total
+        played = env.unwrapped
+        assert isinstance(played, EpisodeEnv)
+        given[played.session] = total
     env.close()
     vector = gymnasium.vector.SyncVectorEnv([lambda: EpisodeEnv("tutoring")] * 2)
     vector.reset(seed=1)

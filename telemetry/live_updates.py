@@ -144,12 +144,19 @@ class LiveUpdates:
             await self.aclose()
             raise StopAsyncIteration from None
         update = self._held
-        if isinstance(update, StopAdvice) and self._deliveries is None:
+        if isinstance(update, StopAdvice) and self._decides:
             await self._advise(update)
         await self._call(self._on_update, update)
         self._held = None
         self._delivered += 1
         return update
+
+    @property
+    def _decides(self) -> bool:
+        """Whether its advice is recorded as delivered here. A watch that only looks on delivers nothing:
+        the record would keep the advice from the handler of another watch.
+        """
+        return self._leases is None and (self._on_stop is not None or bool(self._measured_by))
 
     async def _next(self, updates: UpdateSubscription) -> Update:
         while not self._waiting:

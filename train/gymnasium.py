@@ -5,7 +5,7 @@ It is registered as ``duolog/Episode-v0`` once this module is imported.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, final
+from typing import Any, final
 
 import gymnasium
 import msgspec
@@ -26,7 +26,7 @@ _OVER = frozenset({"finished", "abandoned", "tolerance", "failed"})
 
 
 @final
-class EpisodeEnv(gymnasium.Env[str, str]):  # type: ignore[misc]
+class EpisodeEnv(gymnasium.Env[str, str]):
     """An episode of a task.
 
     An action is a text, JSON such as ``{"name": "message", "arguments": {"text": "What matters to you?"}}``. An
@@ -46,7 +46,7 @@ class EpisodeEnv(gymnasium.Env[str, str]):  # type: ignore[misc]
         InvalidInput: the task is unknown, or no problem is given.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 -- as Env declares it
 
     def __init__(
         self,

@@ -195,7 +195,7 @@ class BufferedSubscription:
 
     async def __aenter__(self) -> Self:
         if self._closed or self._source.closed:
-            raise LogClosed("the subscription is closed, or its log is")
+            raise self._source.failure or LogClosed("the subscription is closed, or its log is")
         self._open = True
         self._source.add(self)
         self._live = self._cursor >= self._source.head  # nothing to catch up with
@@ -283,7 +283,7 @@ class BufferedTap:
 
     async def __aenter__(self) -> Self:
         if self._closed or self._source.closed:
-            raise LogClosed("the tap is closed, or its log is")
+            raise self._source.failure or LogClosed("the tap is closed, or its log is")
         self._open = True
         self._source.add_tap(self)
         return self

@@ -283,6 +283,29 @@ async def test_advice_to_stop_is_delivered_and_recorded() -> None:
         assert len(await advised(log, "s")) == 1  # delivered again, and recorded once
 
 
+async def test_a_watch_that_only_looks_on_takes_no_advice_from_a_handler(tmp_path: Path) -> None:
+    """A record of delivery by the onlooker would tell the handler's watch that it is done."""
+    async with duolog.open(f"sqlite:///{tmp_path}/t.db") as log:
+        s = await log.session("s", judge="human")
+        for _ in range(3):
+            await s.agent.says("no")
+            await s.human.rates(1)
+            await s.human.says("that is wrong")
+        await s.close(durable=True)
+        options = Options(taus=(2,))
+        looking = log.watch(options=options, after_position=0)
+        assert any([isinstance(await anext(looking), StopAdvice) for _ in range(12)])
+        assert await advised(log, "s") == []
+        told: list[StopAdvice] = []
+
+        async def warn(advice: StopAdvice) -> None:
+            told.append(advice)
+
+        handling = log.watch(options=options, after_position=0, on_stop=warn, leases=True).start()
+        await handling.settle()
+        assert len(told) == len(await advised(log, "s")) == 1
+
+
 async def test_a_restarted_watch_records_nothing_twice(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/t.db"
     counts = []

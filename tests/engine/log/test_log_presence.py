@@ -109,6 +109,10 @@ async def test_who_only_follows_is_not_left_waiting(
         attack(path, other)
         with anyio.fail_after(120), pytest.raises(LogGone):
             await anext(subscription)
+        for late in (log.subscribe(), log.tap()):
+            with pytest.raises(LogGone):
+                async with late:
+                    pass
 
 
 async def test_an_older_copy_of_itself_is_another_file(tmp_path: Path) -> None:
