@@ -71,4 +71,4 @@ def read_habits(text: str) -> dict[str, bool]:
 
 def _check(name: str) -> None:
     if name not in HABITS:
-        raise InvalidInput(f"there is no habit {name!r}{suggestion(name, HABITS)}")
+        raise InvalidInput(f"unknown habit {name!r}{suggestion(name, HABITS)}")

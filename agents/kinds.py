@@ -96,7 +96,7 @@ def check_kind(kind: str) -> None:
         InvalidInput: there is no such kind.
     """
     if kind not in KINDS:
-        raise InvalidInput(f"there is no agent {kind!r}; there are: {', '.join(KINDS)}")
+        raise InvalidInput(f"unknown agent {kind!r}; choose from {', '.join(KINDS)}")
 
 
 def make_agent(kind: str, mind: AgentMind, rules: ControlRules | None = None) -> Policy:

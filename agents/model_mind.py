@@ -235,7 +235,7 @@ def _read_message(reply: ModelReply) -> str:
     text = reply_text(reply)
     found = _MESSAGE.search(text)
     if found is None:
-        raise InvalidInput('there is no line that begins with "Message:"')
+        raise InvalidInput('no line begins with "Message:"')
     message = text[found.end() :].strip()
     if not message:
         raise InvalidInput('nothing follows "Message:"')

@@ -109,7 +109,7 @@ def _read(text: str, name: str) -> FittedRules:
     try:
         return msgspec.convert(tomllib.loads(text), FittedRules)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError, InvalidInput) as error:
-        raise InvalidInput(f"there are no valid rules in {name}: {error}") from None
+        raise InvalidInput(f"{name} holds invalid rules: {error}") from None
 
 
 def _value(value: JSON) -> str:

@@ -53,7 +53,7 @@ def main(
     stores = [each for each in STORES if store in (each, "all")]
     if not stores:
         raise typer.BadParameter(
-            f"there is no store {store!r}: memory, sqlite, session, product, network or all"
+            f"unknown store {store!r}: memory, sqlite, session, product, network or all"
         )
     console = Console(soft_wrap=True, highlight=False)
     if seed is not None:

@@ -300,7 +300,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--sessions", type=int, default=200)
     parser.add_argument("--rate", type=int, default=1000)
-    parser.add_argument("--seconds", type=float, default=60.0, help="in all, of ours")
+    parser.add_argument("--seconds", type=float, default=60.0, help="in all, all ours")
     parser.add_argument("--kills", type=int, default=0)
     parser.add_argument("--scorers", default="rule-judge,retention")
     add_arguments(parser)

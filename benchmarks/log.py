@@ -137,7 +137,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     for part in options.parts:
         if part not in parts:
-            parser.error(f"there is no part {part!r}; there are {', '.join(parts)}")
+            parser.error(f"unknown part {part!r}; choose from {', '.join(parts)}")
     scale = 0.1 if options.quick else 1.0
     rows: list[Row] = []
     with tempfile.TemporaryDirectory(dir=options.directory, prefix="duolog-bench-") as directory:

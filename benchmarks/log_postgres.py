@@ -182,7 +182,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     for part in options.parts:
         if part not in ROWS:
-            parser.error(f"there is no part {part!r}; there are {', '.join(ROWS)}")
+            parser.error(f"unknown part {part!r}; choose from {', '.join(ROWS)}")
     rows: list[Row] = []
     with ExitStack() as stack:
         if not options.url and (why := missing()):

@@ -166,7 +166,7 @@ def main() -> None:
     server = subprocess.Popen([sys.executable, SERVER], stdout=subprocess.PIPE, text=True)
     try:
         if server.stdout is None:
-            raise SystemExit("the server has no output")
+            raise SystemExit("the server's output cannot be read")
         url = server.stdout.readline().strip()
         anyio.run(compare, url, asked.sessions, asked.calls, asked.rounds, asked.log)
     finally:

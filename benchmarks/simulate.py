@@ -214,7 +214,7 @@ def main() -> None:
     print(HEADER)
     for part in options.parts:
         if part not in SESSIONS:
-            parser.error(f"there is no part {part!r}; there are: {', '.join(SESSIONS)}")
+            parser.error(f"unknown part {part!r}; choose from {', '.join(SESSIONS)}")
         for at_once in options.at or SESSIONS[part]:
             sessions = options.sessions or SESSIONS[part].get(at_once, 2 * at_once)
             found = [measure(part, at_once, sessions, options.url) for _ in range(options.repeat)]

@@ -152,7 +152,7 @@ def main() -> None:
     asked = parser.parse_args()
     for program in asked.programs:
         if program not in _PROGRAMS:
-            parser.error(f"there is no program {program!r}; there are {', '.join(_PROGRAMS)}")
+            parser.error(f"there is no program {program!r}; choose from {', '.join(_PROGRAMS)}")
     rows: list[Row] = []
     print(f"{_machine()}: ratio, quartiles of the runs, goal", flush=True)
     for program in asked.programs or _PROGRAMS:

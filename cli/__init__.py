@@ -84,8 +84,9 @@ def _run(arguments: Sequence[str]) -> int:
         if context is not None and error.message == context.get_help():
             return _help_with(context)
         command = "duolog" if context is None else context.command_path
-        message = error.format_message().rstrip(".").replace("Value error, ", "")
-        return _refuse(f"{message} (see {command} --help)")
+        from .usage import in_our_words
+
+        return _refuse(f"{in_our_words(error.format_message())} (see {command} --help)")
     except DuologError as error:
         return _refuse(str(error))
     except Abort:

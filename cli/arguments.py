@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 
 from ..engine.errors import InvalidInput
+from ..engine.text import suggestion
 
 __all__ = ("FILTERS", "MOST_RESAMPLES", "choices", "example", "numbers", "one_of", "seconds_in")
 
@@ -56,7 +57,7 @@ def one_of(text: str, what: str, known: Iterable[str]) -> list[str]:
     listed = list(known)
     for name in names:
         if name not in listed:
-            raise InvalidInput(f"{what} knows no {name!r}; choose from {', '.join(listed)}")
+            raise InvalidInput(f"{what}: unknown value {name!r}{suggestion(name, listed)}")
     return names
 
 
@@ -70,7 +71,7 @@ def numbers(text: str, what: str) -> tuple[int, ...]:
     for name in choices(text, what):
         if not name.isdecimal() or int(name) < 1:
             raise InvalidInput(
-                f"{what} takes whole numbers from 1, separated by commas, not {name!r}"
+                f"{what} expects whole numbers from 1, separated by commas, not {name!r}"
             )
         found.append(int(name))
     return tuple(dict.fromkeys(found))

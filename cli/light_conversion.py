@@ -2,15 +2,14 @@
 
 typer converts every argument by an adapter of pydantic, which takes longer to import and to build than
 many a command takes to run. A text that is to stay a text, a number of digits, a choice that is spelled as
-it is declared and an option that was left out need none. All other values go to typer's own conversion, which also has the
-messages for those that are wrong.
+it is declared and an option that was left out need none. All other values go to typer's own conversion; its errors are rephrased by ``usage``.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, final, get_args, get_origin
 
-from typer import Context
+from typer import BadParameter, Context
 from typer.core import TyperGroup, TyperOption
 
 if TYPE_CHECKING:
@@ -55,7 +54,12 @@ class _Conversion:
             from typer._coercion import build_runtime_param
 
             self._by_typer = build_runtime_param(self._descriptor)
-        return self._by_typer.coerce(value, param=param, ctx=ctx)
+        try:
+            return self._by_typer.coerce(value, param=param, ctx=ctx)
+        except BadParameter as error:
+            from .usage import expected
+
+            raise BadParameter(expected(error.message, value), ctx=ctx, param=param) from error
 
     def _usual(self, value: object) -> str | int | list[str] | None:
         """The value as it is passed on; None if typer is to convert it."""

@@ -61,7 +61,7 @@ def bind(host: str, port: int, *, guarded: bool) -> Socket:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
-        raise InvalidInput(f"there is no host {host!r}") from error
+        raise InvalidInput(f"unknown host {host!r}") from error
     family, kind, protocol, _name, address = found[0]
     if not guarded and not is_loopback(str(address[0])):
         raise InvalidInput(

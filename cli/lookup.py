@@ -126,7 +126,7 @@ def one_named(name: str, names: Sequence[str], where: str, *, exact: bool = Fals
             f"{len(found):,} sessions begin with {name!r}, among them {', '.join(found[:3])}: give "
             "more of the id"
         )
-    raise InvalidInput(f"there is no session {name!r} in {where}{_suggestion(name, names)}")
+    raise InvalidInput(f"no session {name!r} in {where}{_suggestion(name, names)}")
 
 
 def name_of(log: EventLog) -> str:

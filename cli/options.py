@@ -103,9 +103,7 @@ JudgeModel = Annotated[
 
 # --- how models are reached ------------------------------------------------------------------
 
-ApiBase = Annotated[
-    str | None, typer.Option(metavar="URL", help="Where models are reached, if on your server.")
-]
+ApiBase = Annotated[str | None, typer.Option(metavar="URL", help="Base URL of your model server.")]
 TextActions = Annotated[
     str | None,
     typer.Option(metavar="MODELS", help="Models that cannot call tools: they write actions."),

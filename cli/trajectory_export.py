@@ -62,6 +62,6 @@ async def export_trajectories(
     seeds = {one.session.session: one.session.seed for one in sessions}
     rows = tidy_rows(found, form, seeds=seeds)
     if not rows:
-        raise InvalidInput("there is no row to write: the log holds no session with contents")
+        raise InvalidInput("nothing to write: the log holds no session with contents")
     (write_csv if to == "csv" else write_parquet)(rows, file)
     return quantity(len(rows), "row")

@@ -231,7 +231,7 @@ class SessionNotFound(DuologError):
     """Raised if the log does not hold the named session."""
 
     def __init__(self, session: str, where: str) -> None:
-        super().__init__(f"there is no session {session!r} in {where}")
+        super().__init__(f"no session {session!r} in {where}")
         self.session = session
 
 

@@ -148,10 +148,10 @@ def _module_file(name: str) -> Path:
         spec = PathFinder.find_spec(".".join(parts[:end]), folders) if all(parts) else None
         if spec is None:
             hint = f"; the file is named {name}.py:NAME" if Path(f"{name}.py").is_file() else ""
-            raise InvalidInput(f"there is no module {name!r} here{hint}")
+            raise InvalidInput(f"no module {name!r} here{hint}")
         folders, origin = spec.submodule_search_locations, spec.origin
     if origin is None or not origin.endswith(_SUFFIX):
-        raise InvalidInput(f"module {name!r} is no file in Python")
+        raise InvalidInput(f"module {name!r} is not a Python file")
     return Path(origin)
 
 

@@ -30,6 +30,7 @@ from .session.limits import Limits
 from .session.runner import Session
 from .session.time.clock import Clock, RealClock, VirtualClock
 from .session.time.timing import Timing
+from .text import suggestion
 
 __all__ = (
     "NOBODY",
@@ -411,10 +412,10 @@ def locate_task(name: str, dataset: str | None = None, *, digest: str | None = N
         return FoundTask(_task_of(loaded.value, dataset, name), loaded.origin)
     found = [entry for entry in entry_points(group=GROUP) if entry.name == name]
     if not found:
-        known = ", ".join(sorted({entry.name for entry in entry_points(group=GROUP)}))
+        known = {entry.name for entry in entry_points(group=GROUP)}
         file = f"{name}.py"
         hint = f"; the one in a file is named {file}:NAME" if Path(file).is_file() else ""
-        raise InvalidInput(f"there is no task {name!r}; there are: {known}{hint}")
+        raise InvalidInput(f"unknown task {name!r}{suggestion(name, known)}{hint}")
     if len({entry.value for entry in found}) > 1:
         packages = ", ".join(sorted(entry.value for entry in found))
         raise InvalidInput(f"several packages offer a task {name!r}: {packages}")
@@ -440,7 +441,7 @@ def _task_of(value: object, dataset: str | None, name: str) -> Task:
         value = factory() if dataset is None else factory(dataset)
     missing = [part for part in _PARTS if not hasattr(value, part)]
     if missing:
-        raise InvalidInput(f"{name} is no task: it has no {', '.join(missing)}")
+        raise InvalidInput(f"{name} is not a task: it lacks {', '.join(missing)}")
     return cast("Task", value)
 
 

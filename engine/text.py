@@ -122,4 +122,4 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     if close:
         return "; did you mean " + " or ".join(repr(match) for match in close) + "?"
     shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-    return f"; there are: {shown}"
+    return f"; choose from {shown}"

@@ -218,7 +218,7 @@ def _check_unknown(event: Unknown) -> None:
     except (msgspec.MsgspecError, UnicodeDecodeError, ValueError, RecursionError) as error:
         raise CodecError(f"the body of an unknown {event.kind} is not JSON: {error}") from error
     if says in EVENTS and says != event.kind:
-        raise CodecError(f"the body says it is no {event.kind}")
+        raise CodecError(f"the body has another kind than {event.kind}")
 
 
 def _check_kept(event: Event, back: Event, body: bytes) -> None:

@@ -201,7 +201,7 @@ class ChatSession:
         if agent is not None:
             cell = msgspec.structs.replace(cell, agent=agent)
         if cell.agent in task.agents and task.automated(cell.agent):
-            raise InvalidInput(f"agent {cell.agent!r} works alone: there is no human to chat with")
+            raise InvalidInput(f"agent {cell.agent!r} works alone, so you cannot chat with it")
         table = ModelTable(text_actions=self._text_actions, attempts=_ATTEMPTS)
         tables = {cell.model: table} if cell.model else {}
         experiment = Experiment(
@@ -323,5 +323,5 @@ def _usual(task: Task) -> str:
         if not task.automated(agent):
             return agent
     raise InvalidInput(
-        f"all agents of task {task.name!r} work alone: there is no human to chat with"
+        f"all agents of task {task.name!r} work alone: they have no human to chat with"
     )

@@ -120,7 +120,7 @@ def opening_of(records: Sequence[Record]) -> SessionOpened:
     """
     opened = records[0].event if records else None
     if not isinstance(opened, SessionOpened):
-        raise InvalidInput("the session has no opening that can be read: it cannot be forked")
+        raise InvalidInput("the session cannot be forked: its opening record cannot be read")
     return opened
 
 
@@ -262,7 +262,7 @@ class Continuations:
             if changed is not None and not (
                 name in known or (kind == "user" and plays(name, known))
             ):
-                raise InvalidInput(f"there is no {kind} {name!r}; there are: {', '.join(known)}")
+                raise InvalidInput(f"unknown {kind} {name!r}; choose from {', '.join(known)}")
         setting = parts.put_into(self._setting(opened, models, unstopped=changes.unstopped))
         session = session_of(task, cell, setting)
         if session.opened.config.get("source") != opened.config.get("source"):
@@ -333,8 +333,8 @@ def _cell(opened: SessionOpened) -> Cell:
     cell = opened.config.get("cell")
     if cell is None:
         raise InvalidInput(
-            "the session was not simulated by duolog run, so there are no players to continue it: it "
-            "cannot be forked"
+            "the session cannot be forked: it was not simulated by duolog run, so no "
+            "players can continue it"
         )
     try:
         return msgspec.convert(cell, Cell)

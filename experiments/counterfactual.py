@@ -134,7 +134,7 @@ async def _plan(
     if foreign:
         planned.left_out.append(f"{quantity(foreign, 'session')} not simulated")
     if not planned.sessions:
-        raise InvalidInput("the log holds no simulated session with a human that has ended")
+        raise InvalidInput("the log holds no closed simulated session with a human")
     return planned
 
 

@@ -380,8 +380,8 @@ def recorded_task(
         return named_task(origin.name, dataset, digest=origin.digest)
     except InvalidInput as error:
         raise InvalidInput(
-            f"the session was run on the task of {origin.name}, and {error}: say where it is, or that "
-            f"it will do as it is now, with --task {origin.name}"
+            f"the session was run on the task of {origin.name}, and {error}; pass the task's path with --task, or "
+            f"accept the current version with --task {origin.name}"
         ) from None
 
 
@@ -444,7 +444,7 @@ def variants_of(names: Sequence[str] | None, task: Task) -> dict[str, AgentVaria
             kind = kind_of_agent(name)
             if kind not in task.agents:
                 known = ", ".join(task.agents)
-                raise InvalidInput(f"there is no agent {kind!r} to vary; there are: {known}")
+                raise InvalidInput(f"unknown agent {kind!r} to vary; choose from {known}")
             found[variant_name(name)] = _variant(name, task)
     return found
 

@@ -148,7 +148,7 @@ def is_file(source: str) -> bool:
         if is_trajectory_file(source):
             return True
     except FileNotFoundError as error:
-        raise LogNotFound(f"there is no file {source}") from error
+        raise LogNotFound(f"no such file: {source}") from error
     except OSError as error:
         raise InvalidInput(f"cannot read {source}: {error.strerror or error}") from error
     raise InvalidInput(

@@ -595,7 +595,7 @@ def _unknown(name: str, known: list[str]) -> str:
     if name == "api_key":
         return "keys are read from the environment only"
     close = get_close_matches(name, known, n=1)
-    return f"there is no such key; {'did you mean' if close else 'there are:'} " + (
+    return f"unknown key; {'did you mean' if close else 'choose from'} " + (
         f"{close[0]}?" if close else ", ".join(known)
     )
 

@@ -155,7 +155,7 @@ class Training:
     ) -> None:
         if _ADAPTIVE not in task.agents:
             raise InvalidInput(
-                f"task {task.name} lacks an adaptive agent, so there are no rules to fit"
+                f"task {task.name} lacks an adaptive agent, so it has nothing to tune"
             )
         self._task = task
         self._users = users

@@ -138,11 +138,11 @@ class SessionHost:
             raise InvalidInput(f"1 to {_AGENTS} agents take part, not {len(wanted.agents)}")
         offer = next((offer for offer in await self.offers() if offer.task == wanted.task), None)
         if offer is None:
-            raise InvalidInput(f"there is no task {wanted.task!r} to take part in")
+            raise InvalidInput(f"unknown task {wanted.task!r}")
         for agent in wanted.agents:  # a name can be a program: only those that are offered are run
             if agent not in offer.agents:
                 known = ", ".join(offer.agents)
-                raise InvalidInput(f"there is no agent {agent!r} in it; there are: {known}")
+                raise InvalidInput(f"unknown agent {agent!r}; choose from {known}")
         chat = self._chat(
             wanted.task,
             agent=wanted.agents[0],
@@ -187,7 +187,7 @@ class SessionHost:
         """
         found = next((offer.agent for offer in await self.offers() if offer.task == task), None)
         if found is None:
-            raise InvalidInput(f"there is no task {task!r} in which somebody can take part")
+            raise InvalidInput(f"unknown task {task!r} in which a human can take part")
         return found
 
     async def leave_all(self) -> None:
@@ -203,7 +203,7 @@ class SessionHost:
 
     def _check_open(self) -> None:
         if self._closing:
-            raise LogClosed("the workbench is stopping; the session goes on when it is back")
+            raise LogClosed("the workbench is stopping; the session continues when it is back")
 
     def _chat(
         self,
@@ -243,8 +243,8 @@ class SessionHost:
         found = await self._start(chat, more)
         if found != session:
             raise InvalidInput(
-                f"session {session!r} cannot go on: with this version, and these options, its task "
-                f"makes another one of it"
+                f"session {session!r} cannot continue: this version, with these options, "
+                f"makes a different session of it"
             )
 
     async def _start(self, chat: ChatSession, more: Mapping[str, JSON]) -> str:
@@ -259,7 +259,7 @@ class SessionHost:
             lease_name(session.id), scope.cancel
         ):
             raise LogUnavailable(
-                f"session {session.id!r} goes on in another copy of the workbench: try again there, or "
+                f"session {session.id!r} is running in another copy of the workbench: try again there, or "
                 "here once that one has ended"
             )
         self._seats[session.id] = people

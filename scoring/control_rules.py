@@ -80,7 +80,7 @@ class ControlRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             raise InvalidInput(f"a number in the rules of control is out of range: {self}")
         if self.measure not in MEASURES:
             raise InvalidInput(
-                f"there is no measure of effort {self.measure!r}; there are: {', '.join(MEASURES)}"
+                f"unknown measure of effort {self.measure!r}; choose from {', '.join(MEASURES)}"
             )
 
 

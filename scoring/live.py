@@ -52,7 +52,7 @@ def score_records(records: Iterable[Record], options: Options | None = None) -> 
             fold = TrajectoryFold(record.session, options, emit=False)
         fold.feed(record)
     if fold is None:
-        raise InvalidInput("there are no records to score")
+        raise InvalidInput("nothing to score: no records were given")
     return fold.trajectory()
 
 

@@ -161,7 +161,7 @@ class ActionTable(Generic[W]):
         """
         found = self._actions.get(name)
         if found is None:
-            raise InvalidInput(f"there is no action {name!r}{suggestion(name, self._actions)}")
+            raise InvalidInput(f"unknown action {name!r}{suggestion(name, self._actions)}")
         if role not in found.roles:
             theirs = " or ".join(found.roles)
             raise InvalidInput(f"{name} is for the {theirs} to do, not for the {role}")

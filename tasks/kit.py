@@ -110,7 +110,7 @@ def index_of(name: str) -> int:
         InvalidInput: it is not a number from 0.
     """
     if not name.isdecimal() or len(name) > _DIGITS:
-        raise InvalidInput(f"there is no instance {name!r}: they are numbered from 0")
+        raise InvalidInput(f"unknown instance {name!r}; instances are numbered from 0")
     return int(name)
 
 

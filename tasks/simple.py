@@ -139,7 +139,7 @@ class SimpleTask:
         self._version = version
         self._instances = {one.name: one for one in instances}
         if not instances or len(self._instances) < len(instances):
-            raise InvalidInput(f"task {name!r} needs instances with names of their own")
+            raise InvalidInput(f"task {name!r} needs instances with unique names")
         self._utility = SnapshotUtility(name, version, _scored(name, utility))
         self.brief = Brief(description=description, output=output or "")
         self._config: Mapping[str, JSON] = {"output": None} if output is None else {}
@@ -149,10 +149,10 @@ class SimpleTask:
         for role, own in (("agents", self._agents), ("users", self._users)):
             if not own and not output:
                 raise InvalidInput(
-                    f"task {name!r} has no {role}: give rules as {role}=, or output= for models"
+                    f"task {name!r} has no {role}; pass rules as {role}=, or output= for models"
                 )
         if strange := [kind for kind in alone if kind not in self._agents]:
-            raise InvalidInput(f"task {name!r} has no agent {strange[0]!r} that could work alone")
+            raise InvalidInput(f"task {name!r} lacks an agent {strange[0]!r} that can work alone")
         self._alone = frozenset([*alone, *(() if _AUTO in self._agents else (_AUTO,))])
         self._environment = environment
         shipped = KINDS if output else {}
@@ -182,7 +182,7 @@ class SimpleTask:
         instance = self._instances.get(cell.instance)
         if instance is None:
             raise InvalidInput(
-                f"there is no instance {cell.instance!r}; there are: {', '.join(self._instances)}"
+                f"unknown instance {cell.instance!r}; choose from {', '.join(self._instances)}"
             )
         recorded = {**setting.recorded(cell), **setting.config}
         posed: dict[str, JSON] = msgspec.to_builtins(instance)
@@ -239,7 +239,7 @@ class SimpleTask:
             return Player(Participant(name="agent", role="agent", policy=cell.agent), actor)
         if self._brief is None and cell.agent not in setting.agents:
             raise InvalidInput(
-                f"there is no agent {cell.agent!r}; there are: {', '.join(self.agents)}"
+                f"unknown agent {cell.agent!r}; choose from {', '.join(self.agents)}"
             )
         return agent_player(session, cell, setting, brief=self._brief or _NO_BRIEF)
 
@@ -252,9 +252,7 @@ class SimpleTask:
                 Participant(name="user", role="human", policy="rules", persona=cell.user), actor
             )
         if self._brief is None and not own:
-            raise InvalidInput(
-                f"there is no user {cell.user!r}; there are: {', '.join(self.users)}"
-            )
+            raise InvalidInput(f"unknown user {cell.user!r}; choose from {', '.join(self.users)}")
         return user_player(session, cell, setting, brief=self._brief or _NO_BRIEF)
 
     def _scorers(
@@ -299,7 +297,7 @@ def _scored(
     """
     if not 1 <= _arguments(utility) <= 2:
         raise InvalidInput(
-            f"the utility of task {name!r} is no function (output) or (output, instance)"
+            f"the utility of task {name!r} is not a function (output) or (output, instance)"
         )
     takes_instance = _arguments(utility) > 1
 

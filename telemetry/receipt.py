@@ -109,7 +109,7 @@ def check_ref(ref: object, session: str) -> None:
     if isinstance(ref, (Receipt, Record)):
         if ref.session != session:
             raise InvalidInput(
-                f"an event of session {ref.session!r} was given where one of {session!r} is needed"
+                f"expected an event of session {session!r}, got one of session {ref.session!r}"
             )
     elif not (isinstance(ref, str) and ref or type(ref) is int):
         raise InvalidInput(
@@ -135,16 +135,16 @@ def version_of(ref: Ref, state: TraceState) -> int:
         if version is None:
             near = list(islice(reversed(state.ids), _NEAR))
             hint = suggestion(ref, near) if near else "; no event of it has an id"
-            raise InvalidInput(f"session {session!r} has no event with the id {ref!r}{hint}")
+            raise InvalidInput(f"session {session!r} lacks an event with the id {ref!r}{hint}")
         return version
     if isinstance(ref, Receipt):
         if ref.at is None:
-            raise NotRecorded(session, "what it refers to was not recorded")
+            raise NotRecorded(session, "the event that it refers to was not recorded")
         return ref.at
     version = ref if isinstance(ref, int) else ref.version
     if not 1 <= version <= state.version:
         raise InvalidInput(
-            f"session {session!r} has no event with the trace version {version}: it has "
+            f"session {session!r} lacks an event with the trace version {version}: it has "
             f"{state.version} events"
         )
     return version

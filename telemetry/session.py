@@ -84,7 +84,7 @@ def check_about(about: About) -> None:
         hint = suggestion(name, _NAMES)
         if hint.startswith("; there are"):
             hint += f"; a label of your own goes into labels={{{name!r}: ...}}"
-        raise InvalidInput(f"a session has no label or option {name!r}{hint}")
+        raise InvalidInput(f"unknown label or option {name!r}{hint}")
 
 
 def opening(about: About) -> SessionOpened:
@@ -99,7 +99,7 @@ def opening(about: About) -> SessionOpened:
     participants = (*humans, *agents)
     names = [participant.name for participant in participants]
     if len(set(names)) < len(names):
-        raise InvalidInput(f"participants need names of their own: {', '.join(names)}")
+        raise InvalidInput(f"participants need unique names: {', '.join(names)}")
     request = about.get("request")
     config: dict[str, JSON] = plain_mapping(about.get("config", {}))
     group = {

@@ -92,7 +92,7 @@ class Script:
         async def step(desk: Desk) -> None:
             desk.look()
             if not desk.view.open_approvals:
-                raise DeskError(f"nobody has asked {desk.name!r} for an approval")
+                raise DeskError(f"no approval was requested from {desk.name!r}")
             asked = desk.view.open_approvals[0].version
             await desk.approve(asked, approved=approved, comment=comment)
 

@@ -174,7 +174,7 @@ class Collaboration:
         """
         __tracebackhide__ = True
         if measure not in MEASURES:
-            raise InvalidInput(f"there is no effort {measure!r}; choose from {', '.join(MEASURES)}")
+            raise InvalidInput(f"unknown effort {measure!r}; choose from {', '.join(MEASURES)}")
         value = self.effort.get(measure)
         if value is None:
             self._fail(f"the effort in {measure} is not known here")

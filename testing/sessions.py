@@ -72,7 +72,7 @@ class Workshop:
         """Increases the count."""
         self.performed.append(action.version)
         if action.name == "fumble":
-            raise InvalidInput("nobody can do this")
+            raise InvalidInput("no participant can do this")
         self.count += 1
         return Outcome(
             observation={"count": self.count, "arguments": action.arguments},

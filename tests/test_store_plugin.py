@@ -85,7 +85,7 @@ def test_commands_use_the_store_of_a_package(installed: Path) -> None:
             "toys://a",
             "no store for 'toys://a'. Did you mean toy://? A log is a path, or a URL that",
         ),
-        ("toy://missing.jsonl", "there is no log at missing.jsonl"),
+        ("toy://missing.jsonl", "no log at missing.jsonl"),
         ("raises://a", "ValueError"),
         ("other://a", "missing"),
         ("half://a", "lacks what a Store has: url, append"),

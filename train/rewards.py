@@ -72,7 +72,7 @@ class RewardTerms(msgspec.Struct, frozen=True, kw_only=True):
                 )
         if self.effort not in MEASURES:
             raise InvalidInput(
-                f"unknown measure of effort {self.effort!r}; choose one of: {', '.join(MEASURES)}"
+                f"unknown measure of effort {self.effort!r}; choose from {', '.join(MEASURES)}"
             )
         if self.tau < 1:
             raise InvalidInput(f"a tolerance is at least 1, not {self.tau}")
@@ -173,7 +173,7 @@ def reward_from(
             fold = RewardFold(record.session, terms or terms_in(record), options)
         fold.feed(record)
     if fold is None:
-        raise InvalidInput("the session has no records: name one that the log holds")
+        raise InvalidInput("the log does not hold this session, or it is empty")
     return fold.reward()
 
 

@@ -267,5 +267,5 @@ def _read_rating(reply: ModelReply) -> Rate:
     text = reply_text(reply)
     rating = read_rating(text)
     if rating is None:
-        raise InvalidInput("there is no single rating from 1 to 5 on its first line")
+        raise InvalidInput("the first line lacks a single rating from 1 to 5")
     return Rate(rating, explanation_of(text))

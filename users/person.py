@@ -148,7 +148,7 @@ class Person:
                 name, *rest = line[1:].split(maxsplit=1) or [""]
                 command = self._commands.get(name)
                 if command is None:
-                    raise InvalidInput(f"there is no command /{name}; /help lists them")
+                    raise InvalidInput(f"unknown command /{name}; /help lists them")
                 await command(desk, "".join(rest).strip())
                 if name in _TO_OTHERS:
                     self._ask_again()
@@ -175,9 +175,7 @@ class Person:
         before = self._refused or desk.view.snapshot_text
         after = await self._seat.edit(before)
         if after is None:
-            raise InvalidInput(
-                "there is no editor here, or it failed; write a file, and /submit it"
-            )
+            raise InvalidInput("no editor was found, or it failed; write a file and /submit it")
         if after.strip() == desk.view.snapshot_text.strip():
             self._seat.notify("Nothing is changed.")
         else:
@@ -204,7 +202,7 @@ class Person:
     async def _answer(self, desk: Desk, comment: str, *, approved: bool) -> None:
         asked = desk.view.open_approvals
         if not asked:
-            raise InvalidInput("nobody has asked for an approval")
+            raise InvalidInput("no approval was requested")
         await desk.emit(Approve(asked[0].version, approved, comment, "person"))
 
     async def _rate(self, desk: Desk, rest: str) -> None:

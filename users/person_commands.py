@@ -108,7 +108,7 @@ def parse_action(text: str, actions: Mapping[str, ActionSpec]) -> tuple[str, Map
         raise InvalidInput(f"name an action and its arguments, {hint} ({error})") from None
     if name not in actions:
         known = ", ".join(actions) or "none"
-        raise InvalidInput(f"there is no action {name!r}; there are: {known}")
+        raise InvalidInput(f"unknown action {name!r}; choose from {known}")
     return name, dict(_argument(one) for one in given)
 
 
@@ -116,7 +116,7 @@ def _argument(text: str) -> tuple[str, JSON]:
     """A typed argument: parsed if it is valid JSON, otherwise a text."""
     name, equals, value = text.partition("=")
     if not equals or not name:
-        raise InvalidInput(f"{text!r} is no argument: write NAME=VALUE")
+        raise InvalidInput(f"{text!r} is not an argument; write NAME=VALUE")
     try:
         parsed: JSON = json.loads(value, parse_constant=_refuse)
     except ValueError:
@@ -125,4 +125,4 @@ def _argument(text: str) -> tuple[str, JSON]:
 
 
 def _refuse(constant: str) -> JSON:
-    raise ValueError(f"{constant} is no value in JSON")
+    raise ValueError(f"{constant} is not a JSON value")

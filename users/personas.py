@@ -205,7 +205,7 @@ def find_persona(name: str) -> Persona:
     base, *settings = name.split(_SETS)
     persona = PERSONAS.get(base)
     if persona is None:
-        raise InvalidInput(f"there is no user {base!r}; there are: {', '.join(PERSONAS)}")
+        raise InvalidInput(f"unknown user {base!r}; choose from {', '.join(PERSONAS)}")
     if not settings:
         return persona
     given: dict[str, object] = {}
@@ -235,7 +235,7 @@ def read_persona(path: str) -> str:
     except OSError as error:
         raise InvalidInput(f"cannot read {path}: {error.strerror or error}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path} is no TOML: {error}") from error
+        raise InvalidInput(f"{path} is not TOML: {error}") from error
     base = content.pop("base", None)
     if not isinstance(base, str) or base not in PERSONAS:
         known = ", ".join(PERSONAS)
@@ -297,7 +297,7 @@ def _changed(persona: Persona, given: Mapping[str, object], who: str) -> Persona
     limits: dict[str, object] = {}
     for key, value in given.items():
         if key not in _TYPES:
-            raise InvalidInput(f"{who}: a persona has no {key!r}{suggestion(key, _TYPES)}")
+            raise InvalidInput(f"{who}: unknown key {key!r} in a persona{suggestion(key, _TYPES)}")
         try:
             fit = msgspec.convert(value, _TYPES[key], strict=False)
         except msgspec.ValidationError:

@@ -171,7 +171,7 @@ class AcpAgent:
         await self._exchange(line, take)
         text, self._said = "".join(self._said).strip(), []
         if finish[0] == "refusal" and not text:
-            raise ModelRefused(f"{self._address.text} refuses to go on")
+            raise ModelRefused(f"{self._address.text} refuses to continue")
         if finish[0] == PERMISSION and self._asked is not None:
             calls = [ToolCall(id="ask", name="ask", arguments=_question(self._asked))]
         else:
@@ -202,7 +202,7 @@ class AcpAgent:
             message = None
         if not isinstance(message, Mapping):
             shown = line[:_SHOWN].decode("utf-8", "replace")
-            raise ModelBadReply(f"{self._address.text} writes {shown!r}, which is no JSON-RPC")
+            raise ModelBadReply(f"{self._address.text} writes {shown!r}, which is not JSON-RPC")
         return message
 
     def _result(self, method: str, message: _Object) -> _Object:

@@ -137,7 +137,7 @@ class AcpPolicy:
             try:
                 content = msgspec.json.decode(text)
             except (msgspec.DecodeError, RecursionError) as error:
-                raise InvalidInput(f"{output_file(self._brief)} is no JSON: {error}") from None
+                raise InvalidInput(f"{output_file(self._brief)} is not JSON: {error}") from None
         space = ActionSpace(one for one in offered(view, self._brief) if one.spec.name == "submit")
         arguments = msgspec.json.encode({"content": content}).decode()
         return space.read_calls([ToolCall(id="submit", name="submit", arguments=arguments)])

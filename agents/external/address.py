@@ -87,16 +87,18 @@ def read_address(text: str) -> Address:
     """
     found = _FORM.match(text)
     if found is None:
-        raise InvalidInput(f"{text!r} is no openai:URL, acp:COMMAND or exec:COMMAND")
+        raise InvalidInput(
+            f"{text!r} is not an agent address; write openai:URL, acp:COMMAND or exec:COMMAND"
+        )
     if redact(text) != text or any(map(is_secret_name, _OPTION.findall(text))):
         raise InvalidInput(
-            f"the address of an agent is recorded, and the one that begins with {text[:20]!r} holds "
-            "what looks like a secret: put it into the environment, where the agent can read it"
+            f"the agent address that begins with {text[:20]!r} holds "
+            "what looks like a secret, and addresses are recorded; pass the secret in the agent's environment"
         )
     name, protocol, target = found["name"], cast("Protocol", found["protocol"]), found["target"]
     if name is not None and not _NAME.match(name):
         raise InvalidInput(
-            f"{name!r} is no name for an agent: use letters, digits, '.', '_' and '-'"
+            f"{name!r} is not a valid agent name; use letters, digits, '.', '_' and '-'"
         )
     if protocol == "openai":
         return _endpoint(text, name, target)
@@ -121,7 +123,7 @@ def check_command(command: tuple[str, ...]) -> None:
         InvalidInput: there is none, or it cannot be executed.
     """
     if shutil.which(command[0]) is None:
-        raise InvalidInput(f"there is no program {command[0]!r} that can be executed")
+        raise InvalidInput(f"no executable program {command[0]!r}")
 
 
 def _endpoint(text: str, name: str | None, target: str) -> Address:
@@ -130,7 +132,7 @@ def _endpoint(text: str, name: str | None, target: str) -> Address:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError as error:
-        raise InvalidInput(f"{text!r} is no URL: {error}") from None
+        raise InvalidInput(f"{text!r} is not a URL: {error}") from None
     if parts.scheme not in ("http", "https") or not host:
         raise InvalidInput(f"{text!r} names no URL: write it as openai:http://HOST:PORT/v1#MODEL")
     if parts.query or parts.username is not None:

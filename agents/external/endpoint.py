@@ -152,7 +152,7 @@ class EndpointAgent:
             found = msgspec.json.decode(content, type=_Completion)
         except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
             raise ModelBadReply(
-                f"{self._where} answers {self._quoted(content)!r}, which is no completion: {error}"
+                f"{self._where} answers {self._quoted(content)!r}, which is not a completion: {error}"
             ) from None
         if not found.choices:
             raise ModelBadReply(f"{self._where} answers with no choice")

@@ -71,8 +71,8 @@ class LineProcess:
         """
         if sys.platform == "win32":
             raise ModelDenied(
-                f"{self._name} cannot be started: an agent that is a program needs Linux or macOS, where "
-                "it is ended with all that it has started; on Windows name an agent by a URL"
+                f"{self._name} cannot be started: agents that are programs need Linux or macOS (Duolog "
+                "ends the program with all that it started); on Windows use an agent's URL"
             )
         environment = surroundings(self._passed)
         command = list(self._command)

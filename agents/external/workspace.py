@@ -103,7 +103,7 @@ class Workspace:
         try:
             file = await anyio.Path(self.path / path).resolve()
         except (OSError, ValueError, RuntimeError) as error:
-            raise InvalidInput(f"{path!r} is no path: {error}") from None
+            raise InvalidInput(f"{path!r} is not a path: {error}") from None
         if not file.is_relative_to(self.path):
             raise InvalidInput(f"{path} is not in the directory of the session")
         return file

@@ -23,7 +23,7 @@ def open_seat(*, plain: bool) -> ChatSeat:
         InvalidInput: there is no standard input.
     """
     if sys.stdin is None:  # a program that was started with none
-        raise InvalidInput("there is no standard input to type at")
+        raise InvalidInput("chat needs a standard input to type at")
     console = screen()
     # Textual reads the standard input and draws on the standard error.
     on_screen = sys.stdin.isatty() and console.is_terminal and sys.stderr.isatty()

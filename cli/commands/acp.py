@@ -24,7 +24,7 @@ __all__ = ("acp_command",)
     epilog=example(
         "duolog acp --log coding.db -- claude-agent-acp",
         "duolog acp --log ~/coding.db --retention -- gemini --experimental-acp",
-        note="Name this command in the editor's settings where it starts the agent.",
+        note="In the editor's settings, use this command as the one that starts the agent.",
     ),
 )
 def acp_command(

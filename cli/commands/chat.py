@@ -32,7 +32,7 @@ _BY_SIGNAL = 128  # added to a signal's number, as shells have it
         "duolog chat travel --agent two-stage --model gpt-4o",
         "duolog chat shop.py:Shop",
         "duolog chat travel --resume travel-3",
-        note="Type /help there. What you leave with /quit stays open, and --resume goes on with it. "
+        note="Type /help there. A session that you leave with /quit stays open; --resume continues it. "
         "The whole screen needs the extra duolog[tui]; without it, and at a pipe, chat is lines of "
         "text.",
     ),
@@ -53,7 +53,7 @@ def chat_command(
         str | None, typer.Option(help="Model behind the agent.", show_default="rules")
     ] = None,
     api_base: Annotated[
-        str | None, typer.Option(metavar="URL", help="Where the model is reached, if yours.")
+        str | None, typer.Option(metavar="URL", help="Base URL of your model server.")
     ] = None,
     text_actions: Annotated[
         bool, typer.Option("--text-actions", help="The model cannot call tools.")
@@ -66,10 +66,10 @@ def chat_command(
     ] = None,
     seed: Annotated[int, typer.Option(help="Decides the world.")] = 0,
     log: Annotated[
-        str, typer.Option(help="Path or URL of the log; it is made where there is none.")
+        str, typer.Option(help="Path or URL of the log; created if it does not exist.")
     ] = "chats.db",
     resume: Annotated[
-        str | None, typer.Option(metavar="SESSION", help="Go on with this one instead.")
+        str | None, typer.Option(metavar="SESSION", help="Id of an open chat session to continue.")
     ] = None,
     tau: Annotated[
         str, typer.Option(metavar="NUMBERS", help="Tolerances after which to advise to stop.")

@@ -25,20 +25,21 @@ __all__ = ("copy_command",)
     epilog=example(
         "duolog copy telemetry.db postgresql://ann@db.example/work",
         "duolog copy telemetry.db backup.db --follow",
-        note="Run again, it goes on where the copy ends. To move a program: copy with --follow until it has "
+        note="Run again, it continues at the end of the copy. To move a program: copy with --follow until it has "
         "caught up, stop the program, copy once more, and start it with the new log.",
     ),
 )
 def copy_command(
     source: Annotated[str, typer.Argument(metavar="FROM", help="Path or URL of the log.")],
     target: Annotated[
-        str, typer.Argument(metavar="TO", help="Path or URL of the copy; made where there is none.")
+        str,
+        typer.Argument(metavar="TO", help="Path or URL of the copy; created if it does not exist."),
     ],
     follow: Annotated[
-        bool, typer.Option("--follow", help="Go on with what the log takes, until interrupted.")
+        bool, typer.Option("--follow", help="Keep copying new records until interrupted.")
     ] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="What was copied as JSON, for programs.")
+        bool, typer.Option("--json", help="Print a summary of the copy as JSON.")
     ] = False,
 ) -> None:
     """Copies all records with their positions, ids, versions and bytes, and what was forgotten since.

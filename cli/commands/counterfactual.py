@@ -27,7 +27,7 @@ _UNFINISHED = 3
     epilog=example(
         "duolog counterfactual demo.db --tau 1,2,3 --continuations 8",
         "duolog counterfactual models.db --tau 2 --continuations 4 --concurrency 16 --json",
-        note="The same command run again continues where it stopped, and more continuations are added "
+        note="If you run the same command again, it continues; further continuations are added "
         "to those that the log holds. duolog report leaves them out.",
     ),
 )

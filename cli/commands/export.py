@@ -41,7 +41,7 @@ _PIPE = "-"
         note="jsonl holds everything, and import restores it exactly. chat, responses and otlp hold what "
         "was said, and the agent's tool calls (otlp also times and model calls); a note on the standard error counts what they "
         "cannot express. trajectories is what duolog report reads; rounds and sessions are tables with "
-        "a row for each, where an empty cell is missing. parquet writes closed sessions into a directory for "
+        "one row each; an empty cell means that a value is missing. parquet writes closed sessions into a directory for "
         "duolog report; run again, it adds what was closed, scored or forgotten since.",
     ),
 )
@@ -64,13 +64,15 @@ def export_command(
         typer.Option(
             "--to",
             metavar="csv|parquet|DIR",
-            help="What a table is written as; with --format parquet, the directory.",
+            help="File format of a table; with --format parquet, the directory.",
             show_default="csv",
         ),
     ] = None,
     follow: Annotated[
         bool,
-        typer.Option("--follow", help="Go on with what the log takes (--format parquet)."),
+        typer.Option(
+            "--follow", help="Keep exporting new records until interrupted (--format parquet)."
+        ),
     ] = False,
     records: Annotated[
         bool,

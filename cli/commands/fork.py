@@ -77,7 +77,7 @@ def fork_command(
         bool,
         typer.Option(
             "--from-view",
-            help="Everybody begins at that point, from what can be seen there; for sessions that "
+            help="All actors begin at that point, with what they can see there; for sessions that "
             "another version of Duolog recorded.",
         ),
     ] = False,
@@ -134,7 +134,7 @@ def fork_command(
         if from_view:
             raise
         raise InvalidInput(
-            f"{error}. With --from-view everybody begins at that point, from what can be seen there"
+            f"{error}. --from-view lets all actors begin at that point with what they can see there"
         ) from error
     if as_json:
         compared = forked.comparison

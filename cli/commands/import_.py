@@ -80,7 +80,7 @@ def import_command(
         ),
     ] = "UTC",
     agent: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Label: who the agent was.")
+        str | None, typer.Option(metavar="NAME", help="Label: the agent's name.")
     ] = None,
     task: Annotated[str | None, typer.Option(metavar="NAME", help="Label: the task.")] = None,
     instance: Annotated[
@@ -96,16 +96,14 @@ def import_command(
     ] = False,
     mapping: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="For any other JSON: a TOML file that says where things are."
-        ),
+        typer.Option(metavar="FILE", help="TOML file that maps the fields of any other JSON."),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what would be imported; write nothing.")
     ] = False,
     follow: Annotated[
         bool,
-        typer.Option("--follow", help="Go on with what is added, until it is interrupted."),
+        typer.Option("--follow", help="Keep importing what is added until interrupted."),
     ] = False,
     redact: options.Redact = None,
     as_json: Annotated[
@@ -120,7 +118,7 @@ def import_command(
     it says itself.
     """
     if log is None and not dry_run:
-        raise InvalidInput("Missing option '--log': say where to import it to")
+        raise InvalidInput("missing option --log; say where to import to")
     if log is not None:
         if log.startswith("memory:"):
             raise InvalidInput(f"{log} would be gone as soon as this is done; name a log in a file")
@@ -189,7 +187,7 @@ def _importer(source: str, form: str, *, grows: bool) -> Importer | None:
         return _recognised(Path(source), grows=grows)
     if form not in importer_names():
         known = ", ".join([_AUTO, _OWN, *importer_names()])
-        raise InvalidInput(f"--format knows no {form!r}; choose from {known}")
+        raise InvalidInput(f"--format: unknown value {form!r}; choose from {known}")
     if source == _PIPE:
         raise InvalidInput(f"a pipe is read as {_OWN} only; name a file for {form}")
     return _for(Path(source), find_importer(form))

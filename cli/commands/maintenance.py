@@ -29,7 +29,7 @@ _SAMPLE = 50  # sessions whose kept rows are compared with their records
 _CHANGED = "the rows kept of it differ from its records: drop them, with EventLog.drop_derived"
 
 _Log = Annotated[str, typer.Argument(metavar="LOG", help="Path or URL of the log.")]
-_Json = Annotated[bool, typer.Option("--json", help="What was done as JSON, for programs.")]
+_Json = Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")]
 
 
 @app.command(
@@ -39,7 +39,7 @@ _Json = Annotated[bool, typer.Option("--json", help="What was done as JSON, for 
         "duolog forget demo.db travel-3-two-stage-proactive-cdd5e0a21f",
         "duolog forget telemetry.db --where user=u1",
         "duolog forget telemetry.db --older-than 90d --where state=ended --copy backup.db --yes",
-        note="The id is given in full here. Who did something when stays; what it was is gone. "
+        note="Give the full id. The log keeps who acted and when, and erases the content. "
         "--where takes the filters of duolog sessions.",
     ),
 )
@@ -85,7 +85,7 @@ def forget_command(
             metavar="DIR",
             file_okay=False,
             exists=True,
-            help="Directory with spill files of the log, beside the usual one.",
+            help="Another directory with the log's spill files, in addition to the usual one.",
         ),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
@@ -120,7 +120,7 @@ def forget_command(
     if not yes:
         if not sys.stdin.isatty():
             raise InvalidInput(
-                f"{what} in {log} would be erased for good, and nobody can be asked here: give --yes"
+                f"{what} in {log} would be erased for good; without a terminal to confirm at, add --yes"
             )
         typer.confirm(f"Erase {what} in {log} for good?", abort=True, err=True)
     done = run(

@@ -26,7 +26,7 @@ _FILES = {"task.py.txt": "{}.py", "test_task.py.txt": "test_{}.py"}
 
 @app.command(
     "new",
-    short_help="Writes the start of a task of your own, with a test.",
+    short_help="Write the start of your own task, with a test.",
     epilog=example("duolog new task shop"),
 )
 def new_command(
@@ -45,7 +45,7 @@ def new_command(
 
     _check(name)
     if not into.is_dir():
-        raise InvalidInput(f"there is no folder {into}")
+        raise InvalidInput(f"no such folder: {into}")
     paths = {template: into / made.format(name) for template, made in _FILES.items()}
     for path in paths.values():
         if path.exists() or path.is_symlink():

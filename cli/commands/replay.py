@@ -59,7 +59,7 @@ def replay_command(
     ] = None,
     check: Annotated[
         bool,
-        typer.Option("--check", help="Compare what was recorded with what is computed again."),
+        typer.Option("--check", help="Compare the recorded values with values computed again."),
     ] = False,
     task: options.OfTask = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON Lines, for programs.")] = False,

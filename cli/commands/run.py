@@ -38,7 +38,7 @@ _UNFINISHED = 3
         "duolog run shop.py:Shop --sessions 20",
         "duolog run travel --sessions 250 --log postgresql://ann@db.example/work",
         note="Agents: auto, one-stage, two-stage, careful, adaptive; weak: looper, polisher, flatterer. Users: proactive, feedback, lazy, bounded. "
-        "A task may have others.\n\nThe same command run again continues where it stopped: sessions and model replies "
+        "A task may have others.\n\nIf you run the same command again, it continues: sessions and model replies "
         "that the log holds are not produced again. Run at the same time, on one machine or several, it joins in: "
         "they share the work, and each ends once all of it is done. API keys of providers are read from the "
         "environment only, e.g. OPENAI_API_KEY.",

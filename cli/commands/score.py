@@ -38,8 +38,8 @@ _BY_RUBRIC = frozenset({"rubric", "chat-rubric"})
         "duolog score runs.db --scorer rubric --rubric rubric.toml --judge gpt-4o",
         "duolog score runs.db --scorer my_scorers.py:Brevity --sessions a,b",
         "duolog score postgresql://ann@db.example/work --scorer rule-judge --follow --workers 4",
-        note="New measurements stand beside those that are there, and what a scorer has measured is "
-        "not measured again: the same command continues where it stopped.",
+        note="New measurements are added; existing ones are never replaced or "
+        "made again. If you run the same command again, it continues.",
     ),
 )
 def score_command(
@@ -85,7 +85,7 @@ def score_command(
         typer.Option(min=0, help="US dollars that these judges may cost in all, on this log."),
     ] = None,
     follow: Annotated[
-        bool, typer.Option("--follow", help="Go on as the log grows, until it is interrupted.")
+        bool, typer.Option("--follow", help="Keep scoring as the log grows, until interrupted.")
     ] = False,
     workers: Annotated[
         int | None, typer.Option(min=1, help="With --follow: how many processes work here.")
@@ -229,7 +229,7 @@ def _check_any(scored: Scored) -> None:
         return
     for name, reasons in scored.left_out.items():
         raise InvalidInput(f"{name} scored nothing: {next(iter(reasons))}")
-    raise InvalidInput("the log holds no session to score")
+    raise InvalidInput("nothing to score: the log holds no sessions")
 
 
 def _print(scored: Scored) -> None:

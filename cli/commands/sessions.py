@@ -36,7 +36,7 @@ _LEAST = 10  # sessions, on the smallest screen
         "duolog sessions demo.db",
         "duolog sessions demo.db agent=two-stage state=abandoned,tolerance tau=2",
         "duolog sessions demo.db utility=..0.3 --sort utility --limit 20 --json",
-        note=f"{FILTERS}\n\nWhat was measured of a session is kept in the log, so that the next list is quick.",
+        note=f"{FILTERS}\n\nMeasurements are kept in the log, so the next list is quick.",
     ),
 )
 def sessions_command(

@@ -21,7 +21,7 @@ __all__ = ("show_command",)
     epilog=example(
         "duolog show demo.db travel-3-two-stage",
         "duolog show demo.db travel-3-two-stage --rounds human-turn --json",
-        note="The beginning of a session's id is enough where no other begins so.",
+        note="The beginning of a session's id is enough if it is unique.",
     ),
 )
 def show_command(
@@ -29,7 +29,7 @@ def show_command(
     session: Annotated[str, typer.Argument(metavar="SESSION", help="Id of the session.")],
     rounds: Annotated[
         Literal["handoff", "human-turn"],
-        typer.Option(help="A round begins where the human acts again, or with each human turn."),
+        typer.Option(help="When a round begins: after a hand over, or with each human turn."),
     ] = "handoff",
     utility: Annotated[
         str | None,

@@ -23,7 +23,7 @@ __all__ = ("tour_command",)
     epilog=example(
         "duolog tour",
         "duolog tour --log tour.db",
-        note="Enter goes on, q quits. Without a terminal it prints all pages. It needs no network.",
+        note="Press Enter for the next page, q to quit. Without a terminal, all pages are printed. No network is needed.",
     ),
 )
 def tour_command(

@@ -76,7 +76,7 @@ def _lines(path: str) -> Iterator[IO[str]]:
     except OSError as error:
         raise InvalidInput(f"cannot read {path}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
-        raise InvalidInput(f"{path} is no text in UTF-8: {error.reason}") from error
+        raise InvalidInput(f"{path} is not UTF-8 text: {error.reason}") from error
 
 
 def _print_summary(summary: Summary, variant: str) -> None:
@@ -86,7 +86,7 @@ def _print_summary(summary: Summary, variant: str) -> None:
     from ...engine.text import quantity
 
     if not summary.plans:
-        raise InvalidInput("there is no plan in the file")
+        raise InvalidInput("the file contains no plan")
     table = Table(
         title=f"{quantity(summary.plans, 'plan')}, variant {variant}",
         title_justify="left",

@@ -46,7 +46,7 @@ def watch_command(
         str | None, typer.Option(metavar="SESSION", help="Begin with this one, not the newest.")
     ] = None,
     effort: Annotated[
-        str, typer.Option(metavar="MEASURE", help="What the list shows of the effort.")
+        str, typer.Option(metavar="MEASURE", help="Measure of effort that the list shows.")
     ] = "seconds",
     rounds: Annotated[
         Literal["handoff", "human-turn"], typer.Option(help="How rounds are counted.")

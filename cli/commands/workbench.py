@@ -118,7 +118,7 @@ def workbench_command(
         ),
     ] = 30.0,
     read_only: Annotated[
-        bool, typer.Option("--read-only", help="Nobody may do more than look.")
+        bool, typer.Option("--read-only", help="Limit every role to viewing.")
     ] = False,
     task: Annotated[
         str | None,
@@ -136,7 +136,7 @@ def workbench_command(
         str | None, typer.Option(help="File or directory with data of the task's own kind.")
     ] = None,
     api_base: Annotated[
-        str | None, typer.Option(metavar="URL", help="Where models are reached, if yours.")
+        str | None, typer.Option(metavar="URL", help="Base URL of your model server.")
     ] = None,
     open_: Annotated[
         bool, typer.Option("--open", help="Open the page in this machine's browser.")
@@ -153,7 +153,7 @@ def workbench_command(
     if log is None and task is None:
         raise InvalidInput("name a log to show, or a --task to begin with")
     if task is not None and read_only:
-        raise InvalidInput("--read-only lets nobody take part: leave out --task, or --read-only")
+        raise InvalidInput("--task and --read-only cannot be combined")
     if task is not None:
         from ...experiments.parts import named_task
 

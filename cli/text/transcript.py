@@ -118,7 +118,7 @@ def make_transcript(
         elif isinstance(event, SessionOpened):
             opened = event
     if not held[0]:
-        raise InvalidInput(f"session {summary.session!r} holds no records")
+        raise InvalidInput(f"session {summary.session!r} is empty")
     trajectory = msgspec.structs.replace(fold.trajectory(), process=process.measures)
     points = {point.round: point for point in trajectory.points}
     rounds = [

@@ -87,7 +87,7 @@ async def record_session(log: EventLog) -> TourSession:
             elif isinstance(update, StopAdvice) and update.tau == TAU:
                 stops.append(update)
     if not stops:
-        raise InvalidInput(f"session {session.id} has no stop at τ = {TAU} to show")
+        raise InvalidInput(f"session {session.id} never reaches τ = {TAU}; choose one that does")
     stop = stops[0]
     trace = [record for record in records if record.stream == TRACE]
     version = end_before_round(trace, stop.rounds[0])

@@ -97,6 +97,6 @@ def check_count(part: Part, found: int) -> None:
     """
     if found != part.records:
         raise NotALog(
-            f"the log is damaged: its list of sessions counts {part.records:,} records where "
-            f"{found:,} are; verify it, or restore a backup"
+            f"the log is damaged: its list of sessions counts {part.records:,} records, but "
+            f"{found:,} exist; run duolog verify, or restore a backup"
         )

@@ -168,7 +168,10 @@ class Models:
             return f"the budget of the experiment is used up: {self._budget.exhausted}"
         down = self._down()
         if down and len(down) == len(self._circuits):
-            return "; ".join(f"model {model!r} is down: {why}" for model, why in down.items())
+            return "; ".join(
+                str(why) if model in str(why) else f"model {model!r} is down: {why}"
+                for model, why in down.items()
+            )
         return None
 
     def while_reachable(self, sessions: Iterable[Callable[[], T]]) -> Iterator[Callable[[], T]]:

@@ -485,7 +485,9 @@ def _checked(measurements: Sequence[tuple[object, object]]) -> Sequence[Measurem
     checked = []
     for event, of in measurements:
         if not (isinstance(event, Event) and isinstance(of, str)):
-            raise TypeError(f"a measurement is an event and what it is of, not {event!r} of {of!r}")
+            raise TypeError(
+                f"a measurement is a pair of an event and its subject, not {event!r} of {of!r}"
+            )
         checked.append(Measurement(event, of))
     return checked
 

@@ -118,12 +118,12 @@ def actor_of(part: Part, name: str) -> Actor:
     if not inspect.isclass(part) and hasattr(part, "decide"):
         raise InvalidInput(f"{name} is an object: give its class, so that each session has its own")
     if not callable(part):
-        raise InvalidInput(f"{name} is no class with 'async def decide(self, view)'")
+        raise InvalidInput(f"{name} is not a class with 'async def decide(self, view)'")
     make = cast("Callable[[], Policy]", part)
     decide = getattr(part if inspect.isclass(part) else make(), "decide", None)
     if not inspect.iscoroutinefunction(decide):
         what = "its decide is no async function" if callable(decide) else "it has no decide"
-        raise InvalidInput(f"{name} is no policy: {what}; write 'async def decide(self, view)'")
+        raise InvalidInput(f"{name} is not a policy: {what}; write 'async def decide(self, view)'")
     return playing_new(make)
 
 
@@ -233,7 +233,7 @@ def _checked(decided: object, name: str) -> Decision:
     for verb in decided.verbs:
         if not isinstance(verb, Verb):
             raise DeskError(
-                f"the decision of {name!r} holds {verb!r}, which is no verb such as Say"
+                f"the decision of {name!r} holds {verb!r}, which is not a verb such as Say"
             )
     return decided
 

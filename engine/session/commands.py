@@ -345,7 +345,7 @@ def _resolve(command: ResolveAction, state: TraceState, sender: Sender) -> Comma
     action = command.event.action
     if action not in state.in_flight:
         raise InvalidInput(
-            f"version {action} of session {state.session!r} is no action that waits for its outcome"
+            f"version {action} of session {state.session!r} is not an action that waits for its outcome"
         )
     by = sender.actor if sender.role == "environment" else ENVIRONMENT
     return CommandResult((_outcome(sender, command.event, 0, by=by),))
@@ -407,7 +407,7 @@ def _approve(command: GiveApproval, state: TraceState, sender: Sender) -> Comman
     asked = command.event.asked
     if asked not in state.asked:
         raise InvalidInput(
-            f"nobody asked for an approval at version {asked} of session {state.session!r}"
+            f"no approval was requested at version {asked} of session {state.session!r}"
         )
     if command.event.approved and command.event.expired:
         raise InvalidInput("an approval that expired was not given: approved is False then")

@@ -153,7 +153,7 @@ class Desk:
         while True:
             seen = self.view.actions.get(action.version)
             if seen is None:
-                raise DeskError(f"version {action.version} is no action of {self.name!r}")
+                raise DeskError(f"version {action.version} is not an action of {self.name!r}")
             if seen.resolved is not None:
                 return seen.resolved
             await self.news()
@@ -305,7 +305,7 @@ class Desk:
                 return RecordEvent(asked)
             case Approve(version, approved, comment, source):
                 if version not in self.view.approvals:
-                    raise DeskError(f"nobody asked for an approval at version {version}")
+                    raise DeskError(f"no approval was requested at version {version}")
                 return GiveApproval(
                     ApprovalGiven(asked=version, approved=approved, comment=comment, source=source)
                 )
@@ -320,7 +320,7 @@ class Desk:
                     ProgressRated(round=named, rating=rating, explanation=explanation)
                 )
             case Wait() | Finish():
-                raise DeskError(f"{type(verb).__name__} cannot be emitted: it is no event")
+                raise DeskError(f"{type(verb).__name__} cannot be emitted: it is not an event")
         assert_never(verb)
 
     def _send(self, commands: Sequence[Command], id: str | None = None) -> Awaitable[list[Record]]:

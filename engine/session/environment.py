@@ -91,7 +91,7 @@ class NoEnvironment:
 
     async def perform(self, action: Action) -> Outcome:
         """Every action fails: there are none."""
-        return Outcome(error=f"there is no action {action.name!r} in this session", seconds=0.0)
+        return Outcome(error=f"unknown action {action.name!r} in this session", seconds=0.0)
 
     def recall(self, action: Action, resolved: ActionResolved) -> None:
         """Nothing to take over."""

@@ -63,8 +63,8 @@ def end_before_round(trace: Sequence[Record], number: int, convention: Rounds = 
             return trace[index].version - 1
     rounds = quantity(projector.number, "round")
     raise InvalidInput(
-        f"there is no round {number} to fork at: the session has {rounds}, and the "
-        "first to fork at is round 2"
+        f"cannot fork at round {number}: the session has {rounds}, and the "
+        "first that can be forked is round 2"
     )
 
 
@@ -84,7 +84,7 @@ def last_act_of_round(trace: Sequence[Record], number: int, convention: Rounds =
         if projector.number == number:
             version = projector.current.last_act
     if version is None:
-        raise InvalidInput(f"there is no round {number} with an act")
+        raise InvalidInput(f"no act in round {number}")
     return version
 
 
@@ -134,7 +134,7 @@ def fork(
     trace = [record for record in origin if record.stream == TRACE]
     first = trace[0].event if trace else None
     if not isinstance(first, SessionOpened):
-        raise InvalidInput("the session to fork has no opening that can be read")
+        raise InvalidInput("the opening record of the session to fork cannot be read")
     name = trace[0].session
     _check_version(trace, version)
     phases: tuple[Phase, ...] = ()

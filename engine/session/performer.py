@@ -145,7 +145,7 @@ class Performer:
         spec = self._environment.actions.get(action.name)
         if spec is None:
             known = ", ".join(sorted(self._environment.actions)) or "none"
-            return Outcome(error=f"there is no action {action.name!r}; there are: {known}")
+            return Outcome(error=f"unknown action {action.name!r}; choose from {known}")
         if action.version <= self._last_recorded and not spec.repeatable:
             return _INTERRUPTED
         if not spec.repeatable:

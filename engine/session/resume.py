@@ -34,7 +34,7 @@ def check_opening(session: str, first: Record, opened: SessionOpened) -> Session
     """
     held = first.event
     if not isinstance(held, SessionOpened):
-        raise Divergence(session, first.version, "its first record is no opening")
+        raise Divergence(session, first.version, "its first record is not an opening")
     if held.engine != ENGINE_NUMBER:
         known = f"Duolog {held.package}" if held.package else "the Duolog that recorded it"
         raise Divergence(
@@ -51,8 +51,8 @@ def check_opening(session: str, first: Record, opened: SessionOpened) -> Session
             raise Divergence(
                 session,
                 first.version,
-                f"{field} was {_short(then)}, now it would be {_short(now)}; run it under another "
-                "id or seed, or with what it was begun with",
+                f"{field} was {_short(then)}, and now it would be {_short(now)}; use another "
+                "id or seed, or the original settings",
             )
     return held
 

@@ -269,7 +269,7 @@ class _Run:
         names = frozenset(player.participant.name for player in session.players)
         if len(names) != len(session.players) or names & {ENGINE, ENVIRONMENT}:
             raise InvalidInput(
-                f"the participants of session {session.id!r} need names of their own, other "
+                f"the participants of session {session.id!r} need unique names other "
                 f"than {ENGINE!r} and {ENVIRONMENT!r}"
             )
         if any(player.participant not in session.opened.participants for player in session.players):

@@ -143,14 +143,14 @@ class TraceState:
         now = self.rounds.current
         if of is not None:
             if not 1 <= of <= self.version:
-                raise InvalidInput(f"session {self.session!r} has no version {of} to be rated")
+                raise InvalidInput(f"session {self.session!r} lacks a version {of} to rate")
             if of >= now.first:
                 return len(self._over) + 1, of
             return bisect_right(self._over, of, key=lambda over: over.first), of
         if number is not None:
             if not 1 <= number <= now.number:
                 raise InvalidInput(
-                    f"session {self.session!r} has no round {number} to be rated: it is in round "
+                    f"session {self.session!r} cannot rate round {number}: it is in round "
                     f"{now.number}"
                 )
             about = now if number == now.number else self._over[number - 1]

@@ -85,7 +85,7 @@ class Database:
             try:
                 cursor = connection.execute(sql)
                 if cursor.description is None:  # an empty text, or a comment
-                    raise InvalidInput("that is no query: write one SELECT statement")
+                    raise InvalidInput("that is not a query: write one SELECT statement")
                 columns = tuple(column[0] for column in cursor.description)
                 rows = cursor.fetchmany(limit + 1)
                 cursor.close()

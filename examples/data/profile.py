@@ -155,7 +155,7 @@ def _topic(text: str) -> Topic:
         )
         if found is not None:
             return msgspec.convert((kind, found[found.re.groups]), Topic)
-    raise InvalidInput(f"the profile holds {text!r}, which is no topic of this task")
+    raise InvalidInput(f"the profile holds {text!r}, which is not a topic of this task")
 
 
 def sentences_of(written: JSON) -> tuple[str, ...]:
@@ -166,7 +166,7 @@ def sentences_of(written: JSON) -> tuple[str, ...]:
     """
     found = written.get("profile") if isinstance(written, Mapping) else None
     if not isinstance(found, list | tuple):
-        raise InvalidInput("the profile is none of an analyst: it has no list of sentences")
+        raise InvalidInput("this is not an analyst's profile: it lacks a list of sentences")
     return tuple(map(str, found))
 
 

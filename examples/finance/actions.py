@@ -234,7 +234,7 @@ def _compare(world: World, asked: ComparePlans) -> JSON:
 
 def _place(world: World, name: str) -> Place:
     if name not in PLACES:
-        raise InvalidInput(f"there are no tables of a place {name!r}{suggestion(name, PLACES)}")
+        raise InvalidInput(f"unknown place {name!r}{suggestion(name, PLACES)}")
     return make_place(name, world.seed)
 
 

@@ -98,13 +98,13 @@ def parse_plan(text: str) -> Plan:
         if number is None:
             raise InvalidInput(f"{line.strip()!r} needs one number after the colon, such as 12,000")
         if field in found:
-            raise InvalidInput(f"{LABELS[field]!r} stands in the plan twice: keep one of them")
+            raise InvalidInput(f"{LABELS[field]!r} appears in the plan twice; keep one")
         found[field] = int(number[1].replace(",", ""))
         if found[field] > (100 if field == "stocks" else _MOST):
             raise InvalidInput(f"{line.strip()!r} is more than a plan can hold")
     if not found:
         raise InvalidInput(
-            f"the text holds no line of a plan, such as {LABELS['emergency']!r}: 12,000"
+            f"the text contains no plan; write lines such as {LABELS['emergency']!r}: 12,000"
         )
     return msgspec.convert(found, Plan)
 

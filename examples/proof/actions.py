@@ -123,7 +123,7 @@ def sections_to_check(proof: str) -> tuple[Document, tuple[Section, ...]]:
     if not 0 < len(found) <= _SECTIONS:
         raise InvalidInput(
             f"there are {len(found)} proofs in this text, and 1 to {_SECTIONS} can be checked: give one "
-            "as it stands in the output, beginning with a line such as 'Claim A: ...'"
+            "as it is in the output, beginning with a line such as 'Claim A: ...'"
         )
     return document, found
 

@@ -81,7 +81,7 @@ class ProofEnvironment:
         """Takes an action; the message of an error says how to continue."""
         name, by_human = action.name, action.role == "human"
         if name not in ACTIONS:
-            raise InvalidInput(f"there is no action {name!r}{suggestion(name, ACTIONS)}")
+            raise InvalidInput(f"unknown action {name!r}{suggestion(name, ACTIONS)}")
         if name in _HUMAN and not by_human:
             raise InvalidInput(f"{name} is for people to do: use Verify to have a proof checked")
         seconds = _SHORT.get(name, 0.0) * (_PERSON if by_human and name != "Accept" else 1.0)

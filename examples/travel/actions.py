@@ -131,7 +131,7 @@ def _flights(sandbox: Sandbox, wanted: SearchFlights) -> Sequence[Flight]:
         day = Date.fromisoformat(wanted.date).isoformat()
     except ValueError:
         raise InvalidInput(
-            f"{wanted.date!r} is no date: write year, month and day, as in 2022-03-19"
+            f"{wanted.date!r} is not a date; write year, month and day, as in 2022-03-19"
         ) from None
     found = sandbox.flights_between
     return _some(

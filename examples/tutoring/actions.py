@@ -66,7 +66,9 @@ class MakeProblem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def _solve(instance: Instance, wanted: Solve) -> JSON:
     solved = solve(wanted.problem)
     if solved.answer is None:
-        raise InvalidInput(f"{wanted.problem!r} has no single solution: take another problem")
+        raise InvalidInput(
+            f"{wanted.problem!r} does not have a single solution; choose another problem"
+        )
     return {
         "answer": written(wanted.problem, solved.answer),
         "components": list(solved.components),

@@ -193,7 +193,7 @@ class Assembler:
             for one in self._chunks.get(_lane(event), ()):
                 if one.kind == kind:
                     return one.id
-        return WholeEvent(event=event, problem=f"it has no {field}")
+        return WholeEvent(event=event, problem=f"it lacks a {field}")
 
     def _begin(
         self, event: AguiEvent, kind: PieceKind, ident: str, lane: str, part: str

@@ -231,7 +231,7 @@ class AguiDecoder:
             elif "snapshot" in event:
                 whole = event["snapshot"]
             else:
-                raise InvalidInput("it holds no snapshot")
+                raise InvalidInput("it lacks a snapshot")
             change = state.change_to(whole)
         except (InvalidInput, CodecError, RecursionError) as error:
             yield add_entry(wrap_event(event), ident, at=at, problem=f"{kind}: {error}")

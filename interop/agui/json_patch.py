@@ -51,11 +51,11 @@ def parse_pointer(pointer: JSON) -> list[str]:
         InvalidInput: it is not a pointer.
     """
     if not isinstance(pointer, str):
-        raise InvalidInput(f"{pointer!r} is no JSON Pointer: it is no text")
+        raise InvalidInput(f"{pointer!r} is not a JSON Pointer: it is not text")
     try:
         return JsonPointer(pointer).parts
     except JsonPointerException as error:
-        raise InvalidInput(f"{pointer!r} is no JSON Pointer: {error}") from None
+        raise InvalidInput(f"{pointer!r} is not a JSON Pointer: {error}") from None
 
 
 def value_at(document: JSON, tokens: Sequence[str]) -> JSON:

@@ -179,7 +179,7 @@ class MessageDecoder:
         ident = event.get("messageId")
         held = wrap_event(event)
         if not isinstance(ident, str) or not ident:
-            yield from self._entries.keep(event, "it has no messageId")
+            yield from self._entries.keep(event, "it lacks a messageId")
             return
         fresh = self._entries.fresh(message_id(ident), event_digest(held))
         if fresh is not None:

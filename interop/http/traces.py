@@ -80,7 +80,7 @@ class TraceReceiver:
                 raise HTTPException(415, f"the body has to be {_PROTOBUF} or {_JSON}", CLOSE)
             encoding = request.headers.get("content-encoding", "identity").lower()
             if encoding != "identity" and encoding not in _ENCODINGS:
-                raise HTTPException(415, f"there is no decoding {encoding[:40]!r} here", CLOSE)
+                raise HTTPException(415, f"unsupported content encoding {encoding[:40]!r}", CLOSE)
             rejected = await self._take(request, media, compressed=encoding in _ENCODINGS)
         except HTTPException as error:
             return _refusal(media, problem(error.status_code, error.detail, error.headers), error)

@@ -55,7 +55,7 @@ def blocks_of(content: JSON) -> list[Mapping[str, JSON]]:
         elif isinstance(block, str):
             found.append({"type": "text", "text": block})
         else:
-            raise InvalidInput(f"block {number} of its content has no type")
+            raise InvalidInput(f"block {number} of its content lacks a type")
     return found
 
 

@@ -136,7 +136,7 @@ class _Trajectory:
 
     def __init__(self, document: Document, reading: Reading) -> None:
         if "steps" not in document.members:
-            raise InvalidInput("it has no steps")
+            raise InvalidInput("it lacks steps")
         self._document = document
         self._reading = reading
         self._session = document.value("session_id", str)

@@ -103,7 +103,7 @@ def text_of(content: JSON) -> tuple[str, list[str]]:
             texts.append(part)
             continue
         if not isinstance(part, Mapping) or not isinstance(part.get("type"), str):
-            raise InvalidInput(f"a part of its content has no type: {_short(part)}")
+            raise InvalidInput(f"a part of its content lacks a type: {_short(part)}")
         kind = str(part["type"])
         held = part.get("refusal" if kind == "refusal" else "text")
         if kind in _TEXTS or kind == "refusal":
@@ -181,14 +181,14 @@ def _calls(item: Item, role: str, name: str | None) -> Iterator[ToolCall]:
     if listed is None:
         return
     if not isinstance(listed, Sequence) or isinstance(listed, str):
-        raise InvalidInput(f"its tool_calls are no list: {_short(listed)}")
+        raise InvalidInput(f"its tool_calls are not a list: {_short(listed)}")
     for call in listed:
         if not isinstance(call, Mapping):
-            raise InvalidInput(f"a tool call is no object: {_short(call)}")
+            raise InvalidInput(f"a tool call is not an object: {_short(call)}")
         free = call.get("custom")
         held = call.get("function", call if free is None else free)
         if not isinstance(held, Mapping):
-            raise InvalidInput(f"a tool call has no function: {_short(call)}")
+            raise InvalidInput(f"a tool call lacks a function: {_short(call)}")
         arguments = held.get("arguments", held.get("input"))
         if held is free and isinstance(arguments, str):
             arguments = {"input": arguments}
@@ -365,7 +365,7 @@ def conversations_in(source: Path) -> Iterator[Conversation | Remark]:
         return
     files = [path for path in files_in(source, "**/*") if path.suffix in _ENDINGS]
     if not files:
-        raise InvalidInput(f"{source} holds no files that end in {' or '.join(_ENDINGS)}")
+        raise InvalidInput(f"no files in {source} end in {' or '.join(_ENDINGS)}")
     for path in files:
         yield from _in_file(path)
 
@@ -373,7 +373,7 @@ def conversations_in(source: Path) -> Iterator[Conversation | Remark]:
 def _in_file(path: Path) -> Iterator[Conversation | Remark]:
     shape = shape_of(path)
     if shape is None:
-        raise InvalidInput(f"{path} holds no chat messages: it is no JSON")
+        raise InvalidInput(f"{path} contains no chat messages: it is not JSON")
     if shape.form != "object" and (is_item(shape) or not is_whole(shape)):
         yield from _one(path)
         return
@@ -443,11 +443,11 @@ def _items(held: Mapping[str, JSON]) -> list[Item]:
 
 def _listed(key: str, listed: JSON) -> list[Item]:
     if not isinstance(listed, Sequence) or isinstance(listed, str):
-        raise InvalidInput(f"its {key} are no list")
+        raise InvalidInput(f"its {key} are not a list")
     items: list[Item] = []
     for number, item in enumerate(listed, start=1):
         if not isinstance(item, Mapping):
-            raise InvalidInput(f"{key}, element {number} is no object")
+            raise InvalidInput(f"{key}, element {number} is not an object")
         items.append(item)
     return items
 

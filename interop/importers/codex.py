@@ -494,7 +494,7 @@ def _read(piece: Piece) -> tuple[str, Mapping[str, JSON], str | None]:
         return "response_item", decode(piece.data, dict[str, JSON]), line.timestamp
     if not line.type and (line.id is not None or line.record_type is not None):
         return "session_meta", {}, line.timestamp
-    raise InvalidInput("it has no payload")
+    raise InvalidInput("it lacks a payload")
 
 
 def _bytes(piece: Piece) -> bytes:

@@ -195,7 +195,7 @@ def _read(row: Row, reading: Reading) -> Iterator[Found]:
 
 def _steps(message: JSON) -> tuple[Step, ...]:
     if not isinstance(message, Mapping):
-        raise InvalidInput("it is no object")
+        raise InvalidInput("it is not an object")
     return tuple(steps_of({"role": message.get("role"), "content": message.get("content")}))
 
 
@@ -302,10 +302,10 @@ def _turns(columns: Mapping[str, JSON]) -> JSON:
 
 def _steps_sharegpt(turn: JSON) -> Iterator[Step]:
     if not isinstance(turn, Mapping):
-        raise InvalidInput("it is no object")
+        raise InvalidInput("it is not an object")
     who, value = turn.get("from", turn.get("role")), turn.get("value", turn.get("content"))
     if not isinstance(who, str) or not isinstance(value, str | None):
-        raise InvalidInput("it has no text in from and value")
+        raise InvalidInput("it lacks text in from and value")
     side = who.strip().lower()
     if side in _SAID:
         if value is not None:

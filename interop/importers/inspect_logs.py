@@ -202,7 +202,7 @@ def _listed(path: Path) -> tuple[Evaluation, list[_Found]]:
     """The contents of one document: the places of its samples, which may not fit into memory."""
     members = members_of(path)
     if "eval" not in members:
-        raise InvalidInput(f"{path} is no log of Inspect: it has no eval")
+        raise InvalidInput(f"{path} is not an Inspect log: it lacks eval")
     evaluation = load(read_at(path, members["eval"]), Evaluation, f"{path}, eval")
     samples = members.get("samples")
     if samples is None or read_at(path, samples._replace(size=1)) != b"[":
@@ -227,7 +227,7 @@ def _archived(path: Path) -> Iterator[tuple[Evaluation, Sample, str] | Remark]:
             names = archive.namelist()
             header = next((name for name in (_HEADER, _STARTED) if name in names), None)
             if header is None:
-                raise InvalidInput(f"{path} is no log of Inspect: it has no {_HEADER}")
+                raise InvalidInput(f"{path} is not an Inspect log: it lacks {_HEADER}")
             log = load(read_member(archive, header), _Log, f"{path}, {header}")
             samples = {
                 name for name in names if name.startswith(_SAMPLES) and name.endswith(".json")
@@ -311,7 +311,7 @@ def steps_of_message(message: Mapping[str, JSON], attachments: Mapping[str, str]
     listed: list[JSON] = []
     for call in calls if isinstance(calls, Sequence) and not isinstance(calls, str) else ():
         if not isinstance(call, Mapping):
-            raise InvalidInput("a tool call is no object")
+            raise InvalidInput("a tool call is not an object")
         name, arguments = call.get("function"), _whole(call.get("arguments"), attachments)
         listed.append({"id": call.get("id"), "function": {"name": name, "arguments": arguments}})
     if content == "" and listed:

@@ -40,7 +40,9 @@ def shape_of(path: Path) -> Shape | None:
         InvalidInput: it cannot be read.
     """
     if path.exists() and not (path.is_file() or path.is_dir()):
-        raise InvalidInput(f"cannot read {path}: it is no file; a source is read more than once")
+        raise InvalidInput(
+            f"cannot read {path}: it is not a regular file, and import reads its source more than once"
+        )
     try:
         with path.open("rb") as file:
             return shape_of_text(file.read(_HEAD))

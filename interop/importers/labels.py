@@ -65,7 +65,7 @@ def labels_from(
         if not key or not value:
             raise InvalidInput(f"--label takes key=value, not {text!r}")
         if key in _OWN:
-            raise InvalidInput(f"--label {key}=... has an option of its own: --{key}")
+            raise InvalidInput(f"use --{key} instead of --label {key}=...")
         if key in group:
             raise InvalidInput(f"--label gives {key!r} twice")
         group[key] = value

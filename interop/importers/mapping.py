@@ -170,7 +170,7 @@ def load_mapping(path: Path) -> MappingSpec:
     except OSError as error:
         raise InvalidInput(f"cannot read {path}: {error.strerror or error}") from error
     except (msgspec.DecodeError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path} is no mapping: {error}") from error
+        raise InvalidInput(f"{path} is not a mapping: {error}") from error
     for table, part in msgspec.structs.asdict(spec).items():
         if isinstance(part, msgspec.Struct):
             for name, held in msgspec.structs.asdict(part).items():
@@ -197,7 +197,7 @@ def query(text: str, where: str) -> JSONPathQuery:
     try:
         return jsonpath_rfc9535.compile(text)
     except jsonpath_rfc9535.JSONPathError as error:
-        raise InvalidInput(f"{where}: {text!r} is no JSONPath: {error}") from error
+        raise InvalidInput(f"{where}: {text!r} is not a JSONPath: {error}") from error
 
 
 def found(path: JSONPathQuery | None, value: JSON) -> JSON:
@@ -377,7 +377,7 @@ class MappingImporter:
     def _call(self, call: JSON, side: Side, name: str | None, number: int) -> Iterator[Step]:
         tool = _text(self._one("call", "name", call))
         if tool is None:
-            raise InvalidInput(f"call {number} has no name")
+            raise InvalidInput(f"call {number} lacks a name")
         ident = self._one("call", "id", call)
         given = self._one("call", "arguments", call)
         raw: str | None = None

@@ -46,9 +46,7 @@ def find_importer(name: str) -> Importer:
     """
     found = [entry for entry in entry_points(group=GROUP) if entry.name == name]
     if not found:
-        raise InvalidInput(
-            f"there is no importer for {name!r}; there are: {', '.join(importer_names())}"
-        )
+        raise InvalidInput(f"unknown format {name!r}; choose from {', '.join(importer_names())}")
     if len({entry.value for entry in found}) > 1:
         packages = ", ".join(sorted(entry.value for entry in found))
         raise InvalidInput(f"several packages offer an importer {name!r}: {packages}")

@@ -126,7 +126,7 @@ class SweAgentImporter:
         """
         document = Document(source, str(source), None, members_of(source))
         if not {"history", "trajectory", "messages"} & document.members.keys():
-            raise InvalidInput(f"{source} is no trajectory of SWE-agent: it has no history")
+            raise InvalidInput(f"{source} is not a SWE-agent trajectory: it lacks a history")
         session = f"{source.stem}-{document.digest()}"
         info = document.value("info", _Info) or _Info()
         transcript = Transcript(

@@ -583,7 +583,7 @@ class TauImporter:
         if source.is_dir():
             if not self.recognises(source, None):
                 raise InvalidInput(
-                    f"{source} is no result of τ²-bench: it holds no {RESULTS} with a directory "
+                    f"{source} is not a result of τ²-bench: it lacks {RESULTS} with a directory "
                     f"{DIRECTORY}"
                 )
             yield from read_results(source / RESULTS, reading)

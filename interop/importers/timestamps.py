@@ -27,7 +27,7 @@ def zone_named(name: str) -> tzinfo | None:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise InvalidInput(
-            f"there is no time zone {name!r}; name one like Europe/Berlin, UTC, or local"
+            f"unknown time zone {name!r}; write one such as Europe/Berlin, UTC or local"
         ) from error
 
 

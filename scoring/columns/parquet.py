@@ -211,7 +211,7 @@ def load_manifest(directory: Path) -> Manifest:
     try:
         found = msgspec.json.decode(data, type=Manifest)
     except msgspec.DecodeError as error:
-        raise InvalidInput(f"{file} is no manifest of tables: {error}") from error
+        raise InvalidInput(f"{file} is not a manifest of tables: {error}") from error
     if found.format > _FORMAT:
         raise InvalidInput(f"{directory} was written by a newer Duolog: upgrade to read it")
     return found
@@ -524,7 +524,7 @@ def read_tables(directory: Path, options: Options) -> Columns:
     view = load_manifest(directory).find(wanted)
     if view is None or not view.parts:
         raise InvalidInput(
-            f"{directory} has no closed session with rounds by {wanted.convention}, utility "
+            f"{directory} holds no closed sessions with rounds by {wanted.convention}, utility "
             f"{wanted.utility} and judge {wanted.judge}: export the log with these options"
         )
     if view.definitions != DEFINITIONS:

@@ -152,7 +152,7 @@ def compare(
     for name in ordered:
         if name not in there:
             known = ", ".join(sorted(there)) or "none"
-            raise InvalidInput(f"no session has {label} {name!r} to compare; there are: {known}")
+            raise InvalidInput(f"no session has {label} {name!r} to compare; choose from {known}")
     assert coded is not None
     quantities = quantities_of(facts, check_taus(taus))
     for outcome in outcomes:

@@ -139,7 +139,7 @@ def power(
     chosen = list(dict.fromkeys(names)) or there
     if coded is None or len(chosen) < 2:
         raise InvalidInput(
-            f"power takes sessions of two agents; there are: {', '.join(there) or 'none'}"
+            f"power takes sessions of two agents; the sessions have {', '.join(there) or 'none'}"
         )
     problems = columns.problem if pair_by == "problem" else columns.instance
     empty = np.array([value == "" for value in problems.values] + [True])

@@ -166,13 +166,13 @@ def audit(
             by_persona.setdefault(one.simulated, []).append(one)
     if not by_persona:
         raise InvalidInput(
-            "nobody is simulated in these sessions: no human has a persona, rules or a model"
+            "no human in these sessions is simulated: none has a persona, rules or a model"
         )
     listed = list(people)
     real = [one for one in listed if not one.simulated]
     if not real:
         why = "all humans are simulated" if listed else "no human takes part in any"
-        raise InvalidInput(f"there are no people in the sessions to compare with: {why}")
+        raise InvalidInput(f"the sessions to compare with contain no real people: {why}")
     return Audit(
         people=len(real),
         left_out=len(listed) - len(real),

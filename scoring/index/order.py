@@ -115,7 +115,7 @@ def parse_order(text: str) -> SessionOrder:
     """
     key = text.strip().removeprefix("-")
     if not key:
-        raise InvalidInput(f"{text!r} names nothing to sort by; there are: {', '.join(SORT_KEYS)}")
+        raise InvalidInput(f"unknown sort key {text!r}; choose from {', '.join(SORT_KEYS)}")
     return SessionOrder(key, text.strip().startswith("-"))
 
 

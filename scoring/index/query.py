@@ -177,7 +177,7 @@ class SessionQuery(msgspec.Struct, frozen=True, kw_only=True):
         """
         for key in sorted(self.labels.difference(known)):
             near = suggestion(key, [*KEYS, *known])
-            raise InvalidInput(f"sessions have no label or property {key!r}{near}")
+            raise InvalidInput(f"unknown label or property {key!r}{near}")
 
     def admits(self, summary: SessionSummary) -> bool:
         """Whether a session meets the conditions that its summary decides."""
@@ -273,13 +273,13 @@ def _matching(key: str, operator: str, value: str) -> Matching:
     patterns = tuple(part.strip().casefold() for part in value.split(",") if part.strip())
     if operator not in ("=", "!="):
         near = suggestion(key, _NUMBERS)
-        raise InvalidInput(f"{key!r} is no number: it takes = or !=, not {operator}{near}")
+        raise InvalidInput(f"{key!r} is not a number: use = or !=, not {operator}{near}")
     if not patterns:
         raise InvalidInput(f"{key}{operator} names no value")
     if key == "state":
         for pattern in patterns:
             if not any(map(_matcher((pattern,)), STATES)):
-                raise InvalidInput(f"there is no state {pattern!r}{suggestion(pattern, STATES)}")
+                raise InvalidInput(f"unknown state {pattern!r}{suggestion(pattern, STATES)}")
     return Matching(key, patterns, operator == "!=")
 
 

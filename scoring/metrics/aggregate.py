@@ -81,7 +81,7 @@ _NO_OUTPUT: Final = "these sessions pose no shared output, so that there is no f
 _RESULTS: Final = "only the results of these sessions were measured, and nothing before them"
 _UNRATED: Final = "no round of these sessions was rated"
 _EARLY: Final = "every session is unrated, or its human left before τ could be reached"
-_NO_WHOLE: Final = "there is no session all of whose events were recorded"
+_NO_WHOLE: Final = "no session has all its events on record"
 _NO_PROCESS: Final = "no session has messages of a human and an agent to measure it by"
 _LINEARISED: Final = (
     f"intervals of groups of more than {LARGE:,} sessions are linearised, not resampled"
@@ -151,7 +151,7 @@ def chosen_labels(columns: Columns, group_by: Sequence[str] | None) -> tuple[str
     for name in group_by:
         if len(columns) and name not in present:
             known = ", ".join(sorted(present)) or "none"
-            raise InvalidInput(f"no session has a label {name!r} to group by; there are: {known}")
+            raise InvalidInput(f"no session has a label {name!r} to group by; choose from {known}")
     return tuple(dict.fromkeys(group_by))
 
 

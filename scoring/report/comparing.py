@@ -159,7 +159,9 @@ def of_task(sessions: Columns, task: str) -> Columns:
     """
     if (found := sessions.labels.get("task")) is None or task not in found.values:
         known = tasks_of(sessions)
-        there = f"; there are: {', '.join(known)}" if known else ": sessions do not name their task"
+        there = (
+            f"; choose from {', '.join(known)}" if known else ": sessions do not name their task"
+        )
         raise InvalidInput(f"no session of task {task!r}{suggestion(task, known) or there}")
     return sessions.take(np.flatnonzero(found.flags(task.__eq__)))
 
@@ -208,7 +210,7 @@ def compare_agents(
     there = _counted(sessions, "agent", ~_erased(sessions) & ~sessions.baseline)
     for name in agents:
         if name not in there:
-            known = suggestion(name, there) or f"; there are: {', '.join(there)}"
+            known = suggestion(name, there) or f"; choose from {', '.join(there)}"
             raise InvalidInput(f"no session of agent {name!r}{known}")
     wanted = tuple(agents or there)[:MOST_AGENTS]
     if len(there) > len(wanted):

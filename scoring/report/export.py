@@ -223,7 +223,7 @@ def report_rows(report: Numbers, table: Table = "groups") -> list[Row]:
     """
     if table not in _TABLES:
         known = ", ".join(_TABLES)
-        raise InvalidInput(f"a report has no table {table!r}: choose one of {known}")
+        raise InvalidInput(f"unknown table {table!r}; choose from {known}")
     return _TABLES[table](report)
 
 

@@ -52,7 +52,7 @@ def read_rubric(path: Path) -> tuple[Criterion, ...]:
     except OSError as error:
         raise InvalidInput(f"cannot read {path}: {error.strerror or error}") from error
     except (tomllib.TOMLDecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path} is no rubric: {error}") from error
+        raise InvalidInput(f"{path} is not a rubric: {error}") from error
     if not criteria:
-        raise InvalidInput(f"{path} is no rubric: it has no criterion")
+        raise InvalidInput(f"{path} is not a rubric: it lacks a criterion")
     return criteria

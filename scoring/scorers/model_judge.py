@@ -90,7 +90,7 @@ def _read_progress(reply: ModelReply) -> Verdict:
     text = reply_text(reply)
     rating = read_rating(text)
     if rating is None:
-        raise InvalidInput("there is no single rating from 1 to 5 on its first line")
+        raise InvalidInput("the first line lacks a single rating from 1 to 5")
     return Verdict(rating=rating, explanation=explanation_of(text))
 
 

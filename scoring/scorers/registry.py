@@ -86,7 +86,7 @@ def find_scorer(name: str) -> ScorerPlugin:
     found = [entry for entry in entry_points(group=GROUP) if entry.name == name]
     if not found:
         known = ", ".join(scorer_names())
-        raise InvalidInput(f"there is no scorer {name!r}; there are: {known}, and file.py:Name")
+        raise InvalidInput(f"unknown scorer {name!r}; choose from {known}, and file.py:Name")
     if len({entry.value for entry in found}) > 1:
         packages = ", ".join(sorted(entry.value for entry in found))
         raise InvalidInput(f"several packages offer a scorer {name!r}: {packages}")
@@ -137,7 +137,7 @@ class _Held:
         try:
             scorer = self._made(self._held, setting)
             if getattr(scorer, "ref", None) is None or not isinstance(scorer, _ScorerLike):
-                raise TypeError(f"{type(scorer).__name__} has no ref or no begin: it is no scorer")
+                raise TypeError(f"{type(scorer).__name__} is not a scorer: it lacks ref or begin")
         except InvalidInput:
             raise
         except Exception as error:
@@ -176,7 +176,7 @@ def _of_task(task: _TaskLike, opened: SessionOpened) -> Scorer:
     counts = str(opened.config.get("utility")).partition("@")[0]
     for scorer in [*(one for one in scorers if one.ref.name == counts), *scorers]:
         return scorer
-    raise InvalidInput(f"task {task.name!r} has no scorer for this session")
+    raise InvalidInput(f"task {task.name!r} lacks a scorer for this session")
 
 
 def _of_text(

@@ -109,7 +109,7 @@ def _scorer(
 ) -> Scorer:
     names = [criterion.name.casefold() for criterion in criteria]
     if not names or len(set(names)) < len(names):
-        raise InvalidInput("a rubric needs at least one criterion, each with a name of its own")
+        raise InvalidInput("a rubric needs at least one criterion, each with a unique name")
     version = version_of(_VERSION, use, _PROMPTS.digest, list(criteria), *more)
     config = {"use": msgspec.to_builtins(use), "criteria": msgspec.to_builtins(list(criteria))}
     ref = reference(name, version, config)
@@ -250,7 +250,7 @@ class _Judge:
             missing = [name for name in names if ratings[name] is None]
             if missing:
                 raise InvalidInput(
-                    f"there is no rating from 1 to 5 for {', '.join(missing)}: write a line such as "
+                    f"a rating from 1 to 5 is missing for {', '.join(missing)}: write a line such as "
                     f'"{missing[0]}: 3"'
                 )
             return ratings

@@ -285,7 +285,9 @@ def _point(item: _Round, number: int, standing: float | None, stage: Stage) -> P
     updated = value is not None if item.updated is msgspec.UNSET else item.updated
     stale = updated and value is None if item.stale is msgspec.UNSET else item.stale
     if stale and value is not None:
-        raise InvalidInput(f"{where}: a stale point has no utility, and this one has {value:g}")
+        raise InvalidInput(
+            f"{where}: a stale point cannot have a utility, but this one has {value:g}"
+        )
     rating = _whole(item.rating, 1, 5, f"{where}: rating")
     if item.pending is True and rating is not None:
         raise InvalidInput(f"{where}: its rating is {rating}, so it cannot be pending")

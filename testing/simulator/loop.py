@@ -161,7 +161,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
                 if not more.cancelled():
                     self._ready.append(more)
             return
-        raise Deadlock("nothing can go on: every task waits, and no timer is set")
+        raise Deadlock("deadlock: every task waits, and no timer is set")
 
     # --- what tasks, futures and anyio ask of a loop ---------------------------------------------
 

@@ -139,7 +139,7 @@ class _Run:
         try:
             await run_session(log, self._session())
         except Divergence as error:
-            raise AssertionError(f"a session that was cut off goes on: {error}") from error
+            raise AssertionError(f"a session that was cut off continues: {error}") from error
         resumed = await streams(log, _SESSION)
         require(resumed == self._wanted, "a session that was cut off must end as it would have")
 

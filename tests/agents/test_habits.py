@@ -14,7 +14,7 @@ def test_habits_are_switched_on_and_off_by_name() -> None:
     assert changes == {"assumptions": False, "goals": True}
     assert Habits(goals=False).changed(changes) == Habits(assumptions=False)
     assert USUAL.changed({}) == USUAL
-    with pytest.raises(InvalidInput, match=r"no habit 'golas'.*goals"):
+    with pytest.raises(InvalidInput, match=r"unknown habit 'golas'.*goals"):
         read_habits("golas")
 
 

@@ -143,7 +143,7 @@ async def test_the_message_is_what_follows_its_label() -> None:
 async def test_thoughts_are_never_sent() -> None:
     answers = Answers("I think I should ask what Ann likes.", "Message:", "Message: What?")
     assert await mind(answers).message(view()) == Decision((Say("What?"),))
-    assert 'no line that begins with "Message:"' in answers.prompts[1]
+    assert 'no line begins with "Message:"' in answers.prompts[1]
     assert 'nothing follows "Message:"' in answers.prompts[2]
 
 
@@ -177,7 +177,7 @@ async def test_notes_are_its_memory_and_come_to_an_end() -> None:
     refused = Answers(note, calls(("wait", "")))
     await mind(refused).step(view(*noted), alone=False)
     assert "note" not in offered(refused)
-    assert "no action 'note'" in refused.prompts[1]
+    assert "unknown action 'note'" in refused.prompts[1]
 
 
 @pytest.mark.parametrize("between", [TurnYielded(), MessageSent(text="Hm")])

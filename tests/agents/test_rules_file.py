@@ -47,11 +47,11 @@ def test_rules_may_be_written_by_hand(tmp_path: Path) -> None:
     [
         (None, "cannot be read: No such file"),
         (b"\xff\xfe", "cannot be read: it is no text"),
-        (b"rules = ", "there are no valid rules in .*trips.toml: "),
+        (b"rules = ", ".*trips.toml holds invalid rules: "),
         (b"least = 3", "missing required field `rules`|unknown field `least`"),
         (b"[rules]\nleest = 3", "unknown field `leest`"),
         (b"[rules]\nleast = -3", "out of range"),
-        (b'[rules]\nmeasure = "sweat"', "no measure of effort 'sweat'"),
+        (b'[rules]\nmeasure = "sweat"', "unknown measure of effort 'sweat'"),
         (rules_text(FITTED).encode(), "were fitted on travel, not on data"),
     ],
 )

@@ -63,9 +63,9 @@ def test_wrong_inputs_are_one_clear_line(
     people = chats(tmp_path)
     capsys.readouterr()
     for log, against, why in (
-        (simulated, simulated, "there are no people in the sessions to compare with"),
-        (people, simulated, "nobody is simulated in these sessions"),
-        (simulated, str(tmp_path / "none.db"), "there is no log at"),
+        (simulated, simulated, "the sessions to compare with contain no real people"),
+        (people, simulated, "no human in these sessions is simulated"),
+        (simulated, str(tmp_path / "none.db"), "no log at"),
     ):
         assert main(["audit", log, "--against", against]) == 2
         said = capsys.readouterr().err

@@ -124,7 +124,7 @@ def test_sessions_of_a_filter_are_erased_in_copies_too(
     out, err = capsys.readouterr()
     assert f"erased: {DINNER}" in out
     assert f"erased in {copy}: 1 session" in out
-    assert "not erased in nowhere.db: there is no log" in err
+    assert "not erased in nowhere.db: no log at" in err
     assert b"dumplings" not in files(log)
     assert main([*forget, "--yes"]) == 0  # a second time there is nothing to erase
     assert main(["forget", str(log), "--older-than", "90d", "--yes"]) == 0
@@ -138,7 +138,7 @@ def test_sessions_of_a_filter_are_erased_in_copies_too(
         ((DINNER, "--where", "task=menu"), "name a session, or sessions"),
         (("--older-than", "soon"), "--older-than takes a number"),
         (("--where", "utility=high"), "utility takes a number"),
-        (("--where", "tusk=menu"), "no label or property 'tusk'"),
+        (("--where", "tusk=menu"), "unknown label or property 'tusk'"),
     ],
 )
 def test_what_is_to_be_erased_has_to_be_said(

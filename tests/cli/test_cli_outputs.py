@@ -296,7 +296,7 @@ def test_what_cannot_be_undone_is_refused_where_nobody_can_be_asked(
     log, rest = str(place / "a.db"), IRREVERSIBLE[command]
     before = (place / "a.db").read_bytes()
     assert main([command, log, *rest]) == 2
-    assert "give --yes" in capsys.readouterr().err
+    assert "add --yes" in capsys.readouterr().err
     assert (place / "a.db").read_bytes() == before
     assert main([command, log, *rest, "--yes"]) == 0
 

@@ -199,9 +199,9 @@ def test_a_log_without_anything_to_check_is_not_sound(
         (["--speed", "inf"], "--speed is a number above 0, or max, not 'inf'"),
         (["--until", "noon"], "--until 'noon' names no point"),
         (["--until", "r0"], "a round to stop at is at least 1, not 0"),
-        (["--session", "nobody"], "there is no session 'nobody'"),
+        (["--session", "nobody"], "no session 'nobody'"),
         (["--check", "--until", "r1"], "--check looks at what is recorded"),
-        (["--rounds", "three"], "Invalid value for '--rounds'"),
+        (["--rounds", "three"], "--rounds expects handoff or human-turn, got 'three'"),
     ],
 )
 def test_bad_input_is_one_line(

@@ -191,11 +191,11 @@ def test_a_scorer_that_fails_is_said(menus: Path, own: Path, capsys: Capture) ->
     [
         ("{own}:nobody", "has no 'nobody'"),
         ("{own}:nothing", "neither a scorer nor a function that makes one"),
-        ("{own}:wrong", "it is no scorer"),
+        ("{own}:wrong", "is not a scorer"),
         ("{own}.py:x", "No such file"),
         (
             "nope",
-            "there is no scorer 'nope'; there are: chat-rubric, data, feedback, finance, labels-judge,",
+            "unknown scorer 'nope'; choose from chat-rubric, data, feedback, finance, labels-judge,",
         ),
         ("travel", "travel scored nothing: a session of the task"),
     ],
@@ -217,7 +217,7 @@ def test_a_file_that_breaks_is_refused(chats: Path, tmp_path: Path, capsys: Capt
     [
         (["--scorer", "rubric"], "--scorer rubric asks a model: name it with --judge"),
         (["--scorer", "retention", "--rubric", "x"], "--rubric is for --scorer rubric"),
-        (["--scorer", "retention", "--sessions", "nobody"], "there is no session 'nobody'"),
+        (["--scorer", "retention", "--sessions", "nobody"], "no session 'nobody'"),
     ],
 )
 def test_options_that_do_not_fit(

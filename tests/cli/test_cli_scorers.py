@@ -49,7 +49,7 @@ def tasks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             return SimpleNamespace(task=Cooking())
         if name == "plain":
             return SimpleNamespace(task=object())
-        raise InvalidInput(f"there is no task {name!r}")
+        raise InvalidInput(f"unknown task {name!r}")
 
     monkeypatch.setattr(module, "recorded_task", find)
     return asked

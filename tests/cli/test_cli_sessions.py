@@ -200,8 +200,8 @@ def test_the_help_names_all_states_and_keys() -> None:
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (["agnet=auto"], "no label or property 'agnet'; did you mean 'agent'?"),
-        (["state=finnished"], "there is no state 'finnished'; did you mean 'finished'?"),
+        (["agnet=auto"], "unknown label or property 'agnet'; did you mean 'agent'?"),
+        (["state=finnished"], "unknown state 'finnished'; did you mean 'finished'?"),
         (["utility=high"], "utility takes a number, a range such as 0.5..0.8, or none, not 'high'"),
         (["--sort", "utilty"], "cannot be sorted by 'utilty'; did you mean 'utility'?"),
     ],

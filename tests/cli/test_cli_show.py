@@ -295,9 +295,9 @@ def test_rounds_by_human_turn(dinner: Path, capsys: pytest.CaptureFixture[str]) 
     ("name", "message"),
     [
         ("menu", "3 sessions begin with 'menu', among them menu-1-two-stage-ab12, "),
-        ("two-stage", "there is no session 'two-stage' in {log}; did you mean menu-1-two-stage-ab"),
-        ("menu-9", "there is no session 'menu-9' in {log}; did you mean menu-"),
-        ("zzzzzz", "there is no session 'zzzzzz' in {log}; duolog sessions lists the 4"),
+        ("two-stage", "no session 'two-stage' in {log}; did you mean menu-1-two-stage-ab"),
+        ("menu-9", "no session 'menu-9' in {log}; did you mean menu-"),
+        ("zzzzzz", "no session 'zzzzzz' in {log}; duolog sessions lists the 4"),
         ("", "4 sessions begin with ''"),
     ],
 )

@@ -76,7 +76,10 @@ def test_what_tables_cannot_answer_is_refused(
         (["report", tables, "--agreement"], f"{tables} holds scored sessions"),
         (["report", tables, "--sensitivity"], f"{tables} holds scored sessions"),
         (["report", tables, str(dinner)], f"{tables} is a directory of tables: report on it by"),
-        (["report", tables, "--rounds", "human-turn"], f"{tables} has no closed session with rou"),
+        (
+            ["report", tables, "--rounds", "human-turn"],
+            f"{tables} holds no closed sessions with rou",
+        ),
         (export, "--format parquet writes all closed sessions into a directory: name it by --to"),
         (["export", str(dinner), "--follow"], "--follow and --records are for --format parquet"),
     ):

@@ -183,8 +183,11 @@ def test_a_wrong_guess_is_a_clear_error(results: Path, tmp_path: Path, capsys: C
     [
         (["{tmp}/none", "--log", "{log}"], "cannot read {tmp}/none: No such file or directory"),
         (["{empty}", "--log", "{log}"], "{empty} looks like none of the formats"),
-        (["{chat}", "--log", "{log}", "--format", "csv"], "--format knows no 'csv'; choose from"),
-        (["{chat}", "--log", "{log}", "--zone", "Mars"], "there is no time zone 'Mars'"),
+        (
+            ["{chat}", "--log", "{log}", "--format", "csv"],
+            "--format: unknown value 'csv'; choose from",
+        ),
+        (["{chat}", "--log", "{log}", "--zone", "Mars"], "unknown time zone 'Mars'"),
         (["-", "--log", "{log}", "--format", "chat"], "a pipe is read as jsonl only"),
         (["{chat}", "--log", "memory://"], "memory:// would be gone"),
         (["{chat}", "--log", "{tmp}"], "{tmp} is a directory; name a file for the log"),

@@ -95,8 +95,7 @@ def test_an_error_of_ours_is_one_line_and_2(
 def test_a_usage_error_names_the_help_of_its_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", "some.db", "some session", "--rounds", "many"]) == 2
     assert capsys.readouterr().err == (
-        "duolog: Invalid value for '--rounds': 'many' is not one of 'handoff', 'human-turn' "
-        "(see duolog show --help)\n"
+        "duolog: --rounds expects handoff or human-turn, got 'many' (see duolog show --help)\n"
     )
 
 

@@ -147,15 +147,15 @@ def test_interrupted_it_says_so_and_goes_on_later(undisturbed: Path, tmp_path: P
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["sailing"], f"no task 'sailing'; there are: {TASKS}"),
+        (["sailing"], f"unknown task 'sailing'; choose from {TASKS}"),
         (["travel", "--agents", "three-stage"], "three-stage"),
         (["travel", "--agents", " , "], "--agents"),
         (["travel", "--users", "grumpy"], "grumpy"),
         (["travel", "--sessions", "0"], "--sessions"),
         (["travel", "--sessions", "2", "--instances", "1"], "--instances"),
         (["travel", "--instances", "5-2"], "5-2"),
-        (["travel", "--instances", "x"], "no instance 'x'"),
-        (["travel", "--instances", "0-2,x"], "no instance 'x'"),
+        (["travel", "--instances", "x"], "unknown instance 'x'"),
+        (["travel", "--instances", "0-2,x"], "unknown instance 'x'"),
         (["travel", "--instances", "0-999999999999"], "these are 3,000,000,000,000 sessions"),
         (["travel", "--instances", f"0-{'9' * 6000}"], "is not a range such as 0-9"),
         (["travel", "--sessions", "9" * 20], "299,999,999,999,999,999,997 sessions, and one run"),

@@ -152,7 +152,7 @@ def test_what_cannot_be_served(
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         assert "cannot listen on" in refusal(capsys, "--log", log, "--port", port)
-    assert "there is no host" in refusal(capsys, "--log", log, "--host", "no.such.host.invalid")
+    assert "unknown host" in refusal(capsys, "--log", log, "--host", "no.such.host.invalid")
     assert "choose from" in refusal(capsys, "--log", log, "--scorers", "mood")
     assert "cannot read the token" in refusal(capsys, "--log", log, "--token-file", "none.txt")
     for token in ("short", "with spaces, though long enough"):

@@ -75,7 +75,7 @@ def test_fitted_rules_play_resume_replay_and_fork(
     ("agent", "why"),
     [
         ("adaptive:nowhere.toml", "the rules in nowhere.toml cannot be read: No such file"),
-        ("two-stage:no-manners", "two-stage:no-manners: there is no habit 'manners'"),
+        ("two-stage:no-manners", "two-stage:no-manners: unknown habit 'manners'"),
         ("adaptive:{trips}", "were fitted on travel, not on data"),
     ],
 )
@@ -94,10 +94,10 @@ def test_what_is_no_setting_is_refused_in_a_line(
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["tune", "nothing"], "there is no task 'nothing'"),
-        (["tune", "travel", "--persona", "grumpy"], "--persona knows no 'grumpy'"),
-        (["tune", "travel", "--price", "inf"], "'--price'"),
-        (["tune", "travel", "--seeds", "a"], "--seeds takes whole numbers"),
+        (["tune", "nothing"], "unknown task 'nothing'"),
+        (["tune", "travel", "--persona", "grumpy"], "--persona: unknown value 'grumpy'"),
+        (["tune", "travel", "--price", "inf"], "--price expects at most 1000, got 'inf'"),
+        (["tune", "travel", "--seeds", "a"], "--seeds expects whole numbers"),
         (["tune", "travel", "--output", "no/such/place.toml"], "no/such"),
     ],
 )

@@ -93,9 +93,9 @@ def test_it_fails_where_its_log_is_gone(log: Path) -> None:
         (["missing.db"], "missing.db"),
         (["log.db", "--host", "0.0.0.0"], "can be reached by others"),
         (["log.db", "--webhook", "http://localhost:9"], "--webhook takes an --alert"),
-        (["new.db", "--task", "nope"], "there is no task 'nope'"),
-        (["log.db", "--task", "travel", "--agent", "nope"], "there is no agent 'nope'"),
-        (["log.db", "--alert", "state=wrong"], "there is no state 'wrong'"),
+        (["new.db", "--task", "nope"], "unknown task 'nope'"),
+        (["log.db", "--task", "travel", "--agent", "nope"], "unknown agent 'nope'"),
+        (["log.db", "--alert", "state=wrong"], "unknown state 'wrong'"),
         (["log.db", "--alert", "tau", "--webhook", "ftp://x"], "a webhook is an address"),
     ],
 )

@@ -154,7 +154,10 @@ WRONG: dict[str, tuple[object, str]] = {
         Unknown("MessageSent", 1, b'{"kind":"MessageSent"}'),
         "does not decode",
     ),
-    "a body of another kind": (Unknown("Odd", 1, b'{"kind":"MessageSent","text":"x"}'), "no Odd"),
+    "a body of another kind": (
+        Unknown("Odd", 1, b'{"kind":"MessageSent","text":"x"}'),
+        "another kind than Odd",
+    ),
     "a body that is no JSON": (Unknown("Odd", 1, b"{"), "is not JSON"),
     "a newer body that is no JSON": (Unknown("MessageSent", 99, b"{"), "is not JSON"),
     "an empty kind": (Unknown("", 1, b"{}"), "a kind that is not empty"),

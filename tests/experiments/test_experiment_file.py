@@ -157,15 +157,15 @@ ON_MODELS = 'task = "travel"\nmodels = ["m"]\n'
         # no TOML, or not what belongs there
         ("task = travel", "is not TOML: Invalid value (at line 1, column 8)"),
         ('agents = ["auto"]', "task is missing"),
-        ('task = "sailing"', f"no task 'sailing'; there are: {TASKS}"),
+        ('task = "sailing"', f"unknown task 'sailing'; choose from {TASKS}"),
         ('task = "travel"\ndataset = "/nowhere"', "'/nowhere'"),
         # keys
-        ('task = "travel"\nagent = ["auto"]', "agent: there is no such key; did you mean agents?"),
+        ('task = "travel"\nagent = ["auto"]', "agent: unknown key; did you mean agents?"),
         (
             'task = "travel"\n[limits]\nround = 1',
-            "limits.round: there is no such key; did you mean",
+            "limits.round: unknown key; did you mean",
         ),
-        (f"{ON_MODELS}[model.m]\nheat = 1", "model.m.heat: there is no such key; there are: temp"),
+        (f"{ON_MODELS}[model.m]\nheat = 1", "model.m.heat: unknown key; choose from temp"),
         (
             f'{ON_MODELS}[model."n"]\ntries = 1',
             "there is a table for model 'n', which no actor uses",
@@ -191,9 +191,9 @@ ON_MODELS = 'task = "travel"\nmodels = ["m"]\n'
         ),
         (f'{ON_MODELS}[model."*"]\nstream = 1', 'model."*".stream = 1: true or false is expected'),
         # values
-        ('task = "travel"\nagents = ["x"]', "unknown agent 'x'; there are: adaptive, auto"),
+        ('task = "travel"\nagents = ["x"]', "unknown agent 'x'; choose from adaptive, auto"),
         ('task = "travel"\nagents = []', "agents is empty"),
-        ('task = "travel"\nusers = ["grumpy"]', "unknown user 'grumpy'; there are: bounded"),
+        ('task = "travel"\nusers = ["grumpy"]', "unknown user 'grumpy'; choose from bounded"),
         ('task = "travel"\nmodels = []', "models is empty"),
         ('task = "travel"\nsessions = 0', "sessions has to be more than 0, not 0"),
         ('task = "travel"\nstop_at = 0', "stop_at has to be more than 0, not 0"),

@@ -80,7 +80,7 @@ def test_agents_are_compared_as_the_command_does(
 
 
 def test_what_is_wrong_is_said(trips: Path, tmp_path: Path) -> None:
-    with pytest.raises(LogNotFound, match="there is no file"):
+    with pytest.raises(LogNotFound, match="no such file"):
         duolog.report(tmp_path / "none.db")
     with pytest.raises(InvalidInput, match="no session has agent 'three-stage'"):
         duolog.compare(duolog.report(trips, bootstrap=0), "one-stage", "three-stage")

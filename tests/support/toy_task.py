@@ -57,7 +57,9 @@ class Count(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def count(garden: Garden, asked: Count) -> JSON:
     if asked.flower not in garden.stock:
-        raise InvalidInput(f"no flower {asked.flower!r}; there are: {', '.join(garden.stock)}")
+        raise InvalidInput(
+            f"unknown flower {asked.flower!r}; choose from {', '.join(garden.stock)}"
+        )
     return garden.stock[asked.flower]
 
 

@@ -57,7 +57,7 @@ def test_an_action_computes_and_lasts() -> None:
 @pytest.mark.parametrize(
     ("asked", "why"),
     [
-        (taken("Putt"), "no action 'Putt'.*Put"),
+        (taken("Putt"), "unknown action 'Putt'.*Put"),
         (taken("Put", "agent", weight=1), "Put is for the human to do, not for the agent"),
         (taken("Put", weight="much"), r"Put\(weight\) was called wrongly: .*int"),
         (taken("Put", size=1), r"Put\(weight\) was called wrongly"),

@@ -107,7 +107,7 @@ async def test_a_recorded_session_is_measured_again_by_the_tasks_scorer() -> Non
 
 
 def test_an_instance_that_is_not_there_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="no instance 'x'"):
+    with pytest.raises(InvalidInput, match="unknown instance 'x'"):
         anyio.run(play, "auto", NOBODY, "x")
 
 

@@ -203,27 +203,27 @@ def test_another_instance_of_the_same_name_is_another_session() -> None:
 @pytest.mark.parametrize(
     ("make", "why"),
     [
-        (lambda: task(agents={}), "has no agents: give rules as agents=, or output= for models"),
-        (lambda: task(users={}), "has no users: give rules as users="),
+        (lambda: task(agents={}), "has no agents; pass rules as agents=, or output= for models"),
+        (lambda: task(users={}), "has no users; pass rules as users="),
         (lambda: task(agents={"poet": Poet()}), "poet is an object: give its class"),
-        (lambda: task(agents={"poet": object}), "poet is no policy: it has no decide"),
-        (lambda: task(agents={"poet": 3}), "poet is no class"),
-        (lambda: task(alone=["auto"]), "no agent 'auto' that could work alone"),
+        (lambda: task(agents={"poet": object}), "poet is not a policy: it has no decide"),
+        (lambda: task(agents={"poet": 3}), "poet is not a class"),
+        (lambda: task(alone=["auto"]), "lacks an agent 'auto' that can work alone"),
         (
             lambda: task(lambda: 1.0),  # type: ignore[arg-type]
-            "no function (output) or (output, instance)",
+            "is not a function (output) or (output, instance)",
         ),
         (
             lambda: task(3),  # type: ignore[arg-type]
-            "no function (output) or (output, instance)",
+            "is not a function (output) or (output, instance)",
         ),
         (
             lambda: SimpleTask("user", "", instances=[RHYME], utility=len),
             "needs a name, other than",
         ),
-        (lambda: task().session(cell(instance="x"), Setting()), "there are: fog"),
-        (lambda: task().session(cell(agent="x"), Setting()), "there are: poet"),
-        (lambda: task().session(cell(user="x"), Setting()), "there are: reader"),
+        (lambda: task().session(cell(instance="x"), Setting()), "choose from fog"),
+        (lambda: task().session(cell(agent="x"), Setting()), "choose from poet"),
+        (lambda: task().session(cell(user="x"), Setting()), "choose from reader"),
         (lambda: task().session(cell(model="gpt"), Setting()), "leave --models out"),
     ],
 )

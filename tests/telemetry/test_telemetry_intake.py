@@ -91,7 +91,7 @@ async def test_what_finds_no_room_is_dropped_and_counted(
             await s.human.says("3", durable=True)
         gate.open()
         await kept[-1].written()
-        with pytest.raises(NotRecorded, match="what it refers to was not recorded"):
+        with pytest.raises(NotRecorded, match="the event that it refers to was not recorded"):
             await s.agent.resolves(action, durable=True)
         await s.close()  # always finds room
     assert await texts(gate.log) == ["0", "1"]

@@ -167,9 +167,11 @@ async def test_an_action_is_resolved_once(log: EventLog) -> None:
     async with Recorder(log) as recorder:
         s = await recorder.session("s")
         action = await s.agent.acts("search", result=1)
-        with pytest.raises(InvalidInput, match="version 2 of session 's' is no action that waits"):
+        with pytest.raises(
+            InvalidInput, match="version 2 of session 's' is not an action that waits"
+        ):
             await s.agent.resolves(action, 2, durable=True)
-        with pytest.raises(InvalidInput, match="nobody asked for an approval at version 2"):
+        with pytest.raises(InvalidInput, match="no approval was requested at version 2"):
             await s.human.approves(action, durable=True)
         assert recorder.statistics().refused == 2
 
@@ -252,7 +254,7 @@ async def test_several_humans_and_agents(log: EventLog) -> None:
 @pytest.mark.parametrize(
     ("about", "message"),
     [
-        ({"humans": ("x", "x")}, "participants need names of their own: x, x, agent"),
+        ({"humans": ("x", "x")}, "participants need unique names: x, x, agent"),
         ({"humans": ("environment",)}, "'environment' cannot be the name of a participant"),
         ({"agents": (Participant(name="a", role="scorer"),)}, "'a' has to be human or agent"),
     ],
@@ -271,14 +273,14 @@ async def test_participants_that_cannot_be(
         ("tsk", "; did you mean 'task'?"),
         ("agnet", "; did you mean 'agent' or 'agents'?"),
         ("label", "; did you mean 'labels'?"),
-        ("colour", "; there are: agent, .*; a label of your own goes into labels={'colour': ...}"),
+        ("colour", "; choose from agent, .*; a label of your own goes into labels={'colour': ...}"),
     ],
 )
 async def test_a_name_that_nobody_knows_is_refused(log: EventLog, name: str, hint: str) -> None:
     async with Recorder(log) as recorder:
         await recorder.session("s", task="t")
         for session in ("s", "new"):  # also when reopened, which leaves its opening as it is
-            with pytest.raises(InvalidInput, match=f"has no label or option '{name}'{hint}"):
+            with pytest.raises(InvalidInput, match=f"unknown label or option '{name}'{hint}"):
                 await recorder.session(session, task="t", **{name: "x"})  # type: ignore[arg-type]
     assert [summary.session async for summary in log.sessions()] == ["s"]
 
@@ -710,7 +712,7 @@ async def test_a_call_that_is_wrong_leaves_the_others_alone(log: EventLog) -> No
         await s.agent.says("two")
         wrong = await s.human.feedback(thumbs="down", of="m1")
         await s.human.says("three")
-        with pytest.raises(InvalidInput, match="session 's' has no event with the id 'm1'"):
+        with pytest.raises(InvalidInput, match="session 's' lacks an event with the id 'm1'"):
             await wrong.written()
         statistics = recorder.statistics()
         assert (statistics.written, statistics.refused) == (4, 1)
@@ -788,7 +790,7 @@ async def test_events_are_referred_to_by_the_callers_ids(log: EventLog) -> None:
         s = await recorder.session("s")
         await s.human.feedback(thumbs="down", of="d2", durable=True)
         with pytest.raises(
-            InvalidInput, match="has no event with the id 'd3'; there are: a1, d1, d2"
+            InvalidInput, match="lacks an event with the id 'd3'; choose from a1, d1, d2"
         ):
             await s.human.feedback(thumbs="down", of="d3", durable=True)
     found = {record.version: record.event for record in await records(log)}
@@ -882,7 +884,7 @@ async def test_what_refers_to_nothing_recorded_is_not_recorded(log: EventLog) ->
         lost = await s.agent.acts("look", id="x")
         with pytest.raises(SessionClosedError):
             await lost.written()
-        with pytest.raises(NotRecorded, match="what it refers to was not recorded"):
+        with pytest.raises(NotRecorded, match="the event that it refers to was not recorded"):
             await s.human.feedback(thumbs="up", of=lost, durable=True)
         assert lost.version is None
         assert "SessionClosedError" in repr(lost)

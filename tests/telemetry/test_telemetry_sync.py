@@ -54,7 +54,7 @@ def test_the_same_verbs_without_await(tmp_path: Path) -> None:
 
 
 def test_a_name_that_nobody_knows_is_refused() -> None:
-    unknown = "no label or option 'tsk'; did you mean 'task'"
+    unknown = "unknown label or option 'tsk'; did you mean 'task'"
     with duolog.open_sync("memory://") as log, pytest.raises(InvalidInput, match=unknown):
         log.session("s", tsk="support")  # type: ignore[call-arg]
 

@@ -144,7 +144,7 @@ async def test_the_same_in_an_asynchronous_test() -> None:
 
 
 def test_a_name_that_nobody_knows_is_refused_at_once() -> None:
-    with pytest.raises(InvalidInput, match="no label or option 'tsk'; did you mean 'task'"):
+    with pytest.raises(InvalidInput, match="unknown label or option 'tsk'; did you mean 'task'"):
         Collaboration("the test").record(tsk="prose")  # type: ignore[call-arg]
 
 
@@ -212,7 +212,7 @@ def test_before_it_is_over_there_is_nothing_to_assert_on() -> None:
 
 
 def test_a_measure_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="there is no effort 'sweat'; choose from rounds, acts"):
+    with pytest.raises(InvalidInput, match="unknown effort 'sweat'; choose from rounds, acts"):
         drafted().assert_effort("sweat", at_most=1)
 
 

@@ -98,7 +98,7 @@ async def test_an_action_that_cannot_be_taken_is_answered_and_leaves_no_trace(lo
         await episode.reset(BOUQUET, "0", seed=5)
         version = episode.view.version
         for action, why in (
-            (call("dance"), "there is no action 'dance'"),
+            (call("dance"), "unknown action 'dance'"),
             (call("Count", {"petal": 1}), "Count was called wrongly"),
             (ToolCall(id="c", name="message", arguments='{"text": '), "are no JSON"),
             ((), "an action is a tool call"),

@@ -160,7 +160,7 @@ async def test_commands_that_only_show_something() -> None:
     assert seat.notified[0] == HELP
     assert "/do search" in seat.notified[1]
     assert seat.notified[2:4] == ["There is no output yet.", "Your part says nothing."]
-    assert seat.notified[4] == "there is no command /what; /help lists them"
+    assert seat.notified[4] == "unknown command /what; /help lists them"
     assert len(by_user(trace)) == 1
 
 
@@ -178,14 +178,14 @@ async def test_actions_take_arguments() -> None:
     [
         ("/do", "name an action and its arguments"),
         ("/do 'search", "name an action and its arguments"),
-        ("/do fly to=Rome", "there is no action 'fly'; there are: "),
-        ("/do search Rome", "'Rome' is no argument: write NAME=VALUE"),
+        ("/do fly to=Rome", "unknown action 'fly'; choose from "),
+        ("/do search Rome", "'Rome' is not an argument; write NAME=VALUE"),
         ("/rate 6", "a rating is a number from 1 to 5, not '6'"),
         ("/rate", "a rating is a number from 1 to 5, not ''"),
         ("/rate 2", "there is nothing to be rated"),
-        ("/yes", "nobody has asked for an approval"),
+        ("/yes", "no approval was requested"),
         ("/submit /nowhere/at/all", "cannot read '/nowhere/at/all'"),
-        ("/edit", "there is no editor here"),
+        ("/edit", "no editor was found"),
     ],
 )
 async def test_a_slip_is_explained_and_records_nothing(line: str, complaint: str) -> None:

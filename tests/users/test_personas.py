@@ -30,16 +30,16 @@ def test_numbers_are_set_behind_a_name() -> None:
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("grumpy+vague=1", "there is no user 'grumpy'"),
+        ("grumpy+vague=1", "unknown user 'grumpy'"),
         ("lazy+vague", "'vague' sets nothing; write e.g. lazy"),
-        ("lazy+vage=1", "a persona has no 'vage'; did you mean 'vague'"),
+        ("lazy+vage=1", "unknown key 'vage' in a persona; did you mean 'vague'"),
         ("lazy+vague=2", "vague takes a number from 0 to 1, not 2"),
         ("lazy+memory=0", "memory takes a number above 0, or none, not 0"),
         ("lazy+rating_noise=-1", "rating_noise takes a number from 0, not -1"),
         ("lazy+acts=maybe", "acts takes true or false, not maybe"),
         ("lazy+untold=1.5", "untold takes a whole number from 0, not 1.5"),
         ("lazy+vague=1+vague=0", "sets vague twice"),
-        ("lazy+name=me", "a persona has no 'name'"),
+        ("lazy+name=me", "unknown key 'name' in a persona"),
     ],
 )
 def test_what_cannot_be_set_is_one_clear_line(name: str, why: str) -> None:
@@ -62,7 +62,7 @@ def test_a_file_is_the_name_that_sets_the_same(tmp_path: Path) -> None:
     [
         ("memory = 3", "base has to name a persona"),
         ('base = "lazy"\nvague = "often"', "vague takes a number from 0 to 1, not often"),
-        ('base = "lazy', "is no TOML"),
+        ('base = "lazy', "is not TOML"),
     ],
 )
 def test_a_file_that_does_not_fit_is_named(tmp_path: Path, content: str, why: str) -> None:

@@ -90,7 +90,9 @@ async def _copy(source: EventLog, target: Store, progress: Callable[[int], None]
                 raise outcome
         copied += len(batch)
         if target.statistics().position != batch[-1].position:
-            raise InvalidInput(f"{target.url} is written by somebody else: it is no copy any more")
+            raise InvalidInput(
+                f"{target.url} has another writer, so it is not a copy any more; copy into a new log"
+            )
         if progress is not None:
             progress(batch[-1].position)
     return copied
@@ -123,7 +125,7 @@ async def _check_beginning(source: EventLog, target: EventLog, position: int) ->
     if held:
         first = min(held)
         raise InvalidInput(
-            f"{target.url} is no beginning of {source.url}: they differ at position {first}; copy into a "
+            f"{target.url} is not the beginning of {source.url}: they differ at position {first}; copy into a "
             "new log"
         )
 

@@ -139,10 +139,10 @@ async def open_schema(settings: Settings, *, create: bool) -> Identity:
     except LOST as error:
         raise translate(error, settings.url, so="it was not opened") from error
     if found is None:
-        raise LogNotFound(f"there is no log at {settings.url}")
+        raise LogNotFound(f"no log at {settings.url}")
     if settings.chain and not found.chained:
         raise InvalidInput(
-            f"{settings.url} has no hash chain: it was created without, and none can be added; open "
+            f"{settings.url} was created without a hash chain, and none can be added; open "
             "it without chain=yes, or copy it to a new log"
         )
     return found
@@ -158,12 +158,12 @@ async def _recognise(connection: Connection, settings: Settings) -> Identity | N
     )
     if not there:
         if tables_there:
-            raise NotALog(f"{settings.url}: schema {schema} holds tables, and is no Duolog log")
+            raise NotALog(f"{settings.url}: schema {schema} holds tables and is not a Duolog log")
         return None
     try:
         row = await connection.fetchrow(f"SELECT id, layout, chained, position FROM {schema}.log")
     except asyncpg.UndefinedColumnError as error:
-        raise NotALog(f"{settings.url}: schema {schema} is no Duolog log") from error
+        raise NotALog(f"{settings.url}: schema {schema} is not a Duolog log") from error
     if row is None:
         raise NotALog(f"{settings.url}: the log in schema {schema} has lost its identity")
     return Identity(*row)

@@ -112,7 +112,7 @@ def parse(url: str) -> Settings:
     for name in options:
         if name not in _OPTIONS:
             raise InvalidInput(
-                f"a log has no option {name!r}; there is durability=full|normal and chain=yes|no"
+                f"unknown option {name!r} of a log; choose from durability=full|normal and chain=yes|no"
             )
     return Settings(Path(path), _durability(options), _chain(options))
 
@@ -230,10 +230,10 @@ def _look(path: Path, *, create: bool) -> bool:
         size = path.stat().st_size
     except FileNotFoundError:
         if not create:
-            raise LogNotFound(f"there is no log at {path}") from None
+            raise LogNotFound(f"no log at {path}") from None
         if not path.absolute().parent.is_dir():
             raise LogUnavailable(
-                f"cannot create {path}: there is no directory {path.absolute().parent}"
+                f"cannot create {path}: no such directory: {path.absolute().parent}"
             ) from None
         return True
     if path.is_dir():
@@ -333,7 +333,7 @@ def _recognise(connection: sqlite3.Connection, settings: Settings) -> None:
         and not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'chain'").fetchone()
     ):
         raise InvalidInput(
-            f"{settings.path} has no hash chain: it was created without, and none can be added; "
+            f"{settings.path} was created without a hash chain, and none can be added; "
             "open it without chain=yes, or export it and import it into a new log"
         )
 

@@ -120,7 +120,7 @@ def check_options(options: Mapping[str, JSON]) -> None:
     for name in _FORBIDDEN:
         if name in options:
             hint = "set it in the environment" if name == "api_key" else "leave it to Duolog"
-            raise InvalidInput(f"{name} is no option of a model call: {hint}")
+            raise InvalidInput(f"{name} is not an option of a model call: {hint}")
 
 
 def _arguments(request: ModelRequest) -> dict[str, object]:

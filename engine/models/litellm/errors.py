@@ -50,6 +50,7 @@ _NO_CREDIT = re.compile(
     r"insufficient_quota|exceeded your current quota|credit balance", re.IGNORECASE
 )
 _NO_KEY = re.compile(r"Missing credentials|Missing [\w ]*API key", re.IGNORECASE)
+_KEY_VARIABLE = re.compile(r"\b[A-Z][A-Z0-9_]*_API_KEY\b")
 _NO_PROVIDER = re.compile(r"LLM Provider NOT provided", re.IGNORECASE)
 _NO_COMPLETION = re.compile(
     r"provider returned 'choices'|Invalid response object|choices", re.IGNORECASE
@@ -81,6 +82,8 @@ def model_error(
     text = redact(f"{model!r}: {said[:_LONGEST_READ]}", secrets_in(parameters or {}))
     if len(text) > _LONGEST:
         text = text[:_LONGEST] + "..."
+    if _NO_KEY.search(said):
+        return ModelDenied(_no_key(model, said))
     headers = _headers(error)
     if names.intersection(_RATE_LIMITED):
         if _NO_CREDIT.search(said):
@@ -88,7 +91,7 @@ def model_error(
         return ModelRateLimited(text, retry_after(headers, time.time()))
     if names.intersection(_TIMEOUT):
         return ModelTimeout(text)
-    if names.intersection(_DENIED) or _NO_PROVIDER.search(said) or _NO_KEY.search(said):
+    if names.intersection(_DENIED) or _NO_PROVIDER.search(said):
         return ModelDenied(text)
     if names.intersection(_REFUSED):
         return ModelRefused(text)
@@ -98,6 +101,13 @@ def model_error(
     if names.intersection(_UNAVAILABLE):
         return ModelUnavailable(text, retry_after(headers, time.time()))
     return ModelUnavailable(f"{type(error).__name__}: {text}")
+
+
+def _no_key(model: str, said: str) -> str:
+    """What to do about a missing API key; a provider's own advice is for its own library."""
+    found = _KEY_VARIABLE.search(said)
+    variable = found[0] if found is not None else "the provider's API key"
+    return f"no API key for {model}; set {variable} in the environment"
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:

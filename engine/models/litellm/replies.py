@@ -23,7 +23,7 @@ def reply_of(response: object, model: str, latency: float, *, counted: bool) -> 
     """
     choices = getattr(response, "choices", None)
     if not choices:
-        raise ModelBadReply(f"{model!r}: the response holds no choice")
+        raise ModelBadReply(f"{model!r}: the response lacks choices")
     message = choices[0].message
     usage = getattr(response, "usage", None)
     # LiteLLM reports zeros if the provider did not count; every prompt has at least one token.

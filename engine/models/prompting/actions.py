@@ -119,9 +119,7 @@ class ActionSpace:
     def _verb(self, name: str, arguments: Mapping[str, JSON]) -> Verb:
         action = self._actions.get(name)
         if action is None:
-            raise InvalidInput(
-                f"there is no action {name!r}; there are: {', '.join(self._actions)}"
-            )
+            raise InvalidInput(f"unknown action {name!r}; choose from {', '.join(self._actions)}")
         wrong = self._schemas[name].errors(arguments)
         if wrong:
             raise InvalidInput(f"{name} was called wrongly: {'; '.join(wrong)}")
@@ -266,7 +264,7 @@ _MOST = 2**63  # the bound for integers in a log
 
 
 def _refuse(constant: str) -> JSON:
-    raise InvalidInput(f"{constant} is no value in JSON")
+    raise InvalidInput(f"{constant} is not a JSON value")
 
 
 # Models break lines inside texts, which is not strict JSON.
@@ -280,14 +278,14 @@ def _items(text: str) -> list[JSON]:
     """
     found = _ACTION.search(text)
     if found is None:
-        raise InvalidInput(f"there is no action in this: {_HOW}")
+        raise InvalidInput(f"this contains no action: {_HOW}")
     opening = _OPENING.match(text, found.end())
     start = opening.end() if opening else found.end()
     try:
         value, end = _decoder.raw_decode(text, start)
     except (ValueError, RecursionError) as error:  # ValueError: a number of thousands of digits
         why = error.msg if isinstance(error, json.JSONDecodeError) else error
-        raise InvalidInput(f"what follows Action: is no JSON ({why}): {_HOW}") from None
+        raise InvalidInput(f"the text after Action: is not JSON ({why}): {_HOW}") from None
     rest = text[end:]
     made_up = _OBSERVATION.search(rest)
     rest = rest[: made_up.start()] if made_up else rest
@@ -326,7 +324,7 @@ def _object(name: str, arguments: str) -> Mapping[str, JSON]:
     try:
         value: JSON = _decoder.decode(arguments)
     except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"the arguments of {name!r} are no JSON: {error}") from None
+        raise InvalidInput(f"the arguments of {name!r} are not JSON: {error}") from None
     if value is None:
         return {}
     if not isinstance(value, Mapping):

@@ -127,7 +127,7 @@ def _compile(text: str) -> JsonSchema:
     try:
         specification = specification_with(str(draft))
     except UnknownDialect:
-        raise InvalidInput(f"{_short(draft)} is no known draft of JSON Schema") from None
+        raise InvalidInput(f"{_short(draft)} is not a known draft of JSON Schema") from None
     kind = validator_for({"$schema": str(draft)})
     _check(schema, specification, kind)
     return JsonSchema(kind(schema, registry=_registry()))
@@ -189,7 +189,7 @@ def _line(error: ValidationError | SchemaError) -> str:
         message = f"{message} ({rule} is {error.validator_value})"
     elif rule == "additionalProperties" and isinstance(error.schema, Mapping):
         known = ", ".join(error.schema.get("properties", {})) or "none"
-        message = f"{message}; there are: {known}"
+        message = f"{message}; choose from {known}"
     elif rule in _CHOICES and isinstance(error.schema, Mapping):
         expected = describe_schema(error.schema)
         message = message if _ANY in expected else f"{value} is not {expected}"

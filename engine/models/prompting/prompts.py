@@ -40,7 +40,7 @@ class Prompts:
         template = self._templates.get(name)
         if template is None:
             known = ", ".join(sorted(self._templates))
-            raise InvalidInput(f"there is no prompt {name!r}; there are: {known}")
+            raise InvalidInput(f"unknown prompt {name!r}; choose from {known}")
         try:
             return template.substitute(values)
         except (KeyError, ValueError) as error:
@@ -61,5 +61,5 @@ def load_prompts(package: str, folder: str = "prompts") -> Prompts:
         if entry.name.endswith(".md")
     }
     if not texts:
-        raise InvalidInput(f"package {package!r} has no prompts in {folder!r}")
+        raise InvalidInput(f"package {package!r} lacks a folder {folder!r} of prompts")
     return Prompts(texts)

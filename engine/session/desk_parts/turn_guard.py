@@ -45,8 +45,8 @@ class TurnGuard:
         """
         if asyncio.current_task(self._loop) is not self._task:
             raise DeskError(
-                f"the desk of {self._name!r} was used from a task that is not its actor's; hand "
-                "what the other task finds to the actor, and let the actor speak"
+                f"the context of {self._name!r} was used from a task that is not its actor's; pass "
+                "the other task's result to the actor, and let the actor emit it"
             )
         if not self._turns.holds(self._name):
             raise DeskError(

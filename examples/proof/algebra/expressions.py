@@ -97,7 +97,7 @@ class _Reader:
         self._take()
         exponent = self._take()
         if not exponent.isdigit() or int(exponent) > MAX_DEGREE:
-            raise InvalidInput(f"{exponent!r} in {self._text!r} is no power up to {MAX_DEGREE}")
+            raise InvalidInput(f"{exponent!r} in {self._text!r} is not a power up to {MAX_DEGREE}")
         result = polynomial(1)
         for _ in range(int(exponent)):
             result = self._small(multiplied(result, base))

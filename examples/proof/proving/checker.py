@@ -113,7 +113,7 @@ def read_identity(text: str) -> tuple[Polynomial, Polynomial]:
     """
     sides = text.split("=")
     if len(sides) != 2:
-        raise InvalidInput(f"{text!r} is no identity: write P = Q")
+        raise InvalidInput(f"{text!r} is not an identity; write P = Q")
     return read_polynomial(sides[0].strip()), read_polynomial(sides[1].strip())
 
 
@@ -163,7 +163,7 @@ def _check(step: Step, before: Mapping[str, Step], document: Document) -> None:
         cited = [_divides(_cited(name, before)) for name in names[1].split(", ")]
         _check_together(claim, cited)
     else:
-        raise InvalidInput(f"{step.reason!r} is no reason that is known here")
+        raise InvalidInput(f"{step.reason!r} is not a known reason")
 
 
 def _check_cases(claim: Divides, modulus: int, listed: Mapping[int, int]) -> None:
@@ -182,11 +182,11 @@ def _check_cases(claim: Divides, modulus: int, listed: Mapping[int, int]) -> Non
 
 def _check_lemma(claim: Divides, label: str, at: str, document: Document) -> None:
     if label not in document or document[label].kind != "Lemma":
-        raise InvalidInput(f"there is no lemma {label}")
+        raise InvalidInput(f"unknown lemma {label}")
     lemma = read_claim(document[label].claim)
     place = read_polynomial(at)
     if not isinstance(lemma, Divides) or len(place) != 2 or place[1] != 1:
-        raise InvalidInput(f"{label} at {at} is no use of a lemma: write {label} at n + 1")
+        raise InvalidInput(f"{label} at {at} is not a valid use of a lemma; write {label} at n + 1")
     if composed(lemma.value, place) != claim.value:
         raise InvalidInput(f"{label} at {at} is about another value")
     if lemma.divisor % claim.divisor:
@@ -205,7 +205,7 @@ def _check_multiple(claim: Divides, identity: Step, known: Step) -> None:
     except ValueError as error:
         raise InvalidInput(str(error)) from None
     if any(coefficient % claim.divisor for coefficient in rest):
-        raise InvalidInput(f"the rest is no multiple of {claim.divisor}")
+        raise InvalidInput(f"the rest is not a multiple of {claim.divisor}")
     if other.divisor % claim.divisor or not is_within(claim.over, other.over):
         raise InvalidInput(f"{known.name} does not say enough")
 
@@ -234,7 +234,7 @@ def _check_induction(claim: SumIs, identity: Step) -> None:
 
 def _cited(name: str, before: Mapping[str, Step]) -> Step:
     if name not in before:
-        raise InvalidInput(f"there is no step {name} before")
+        raise InvalidInput(f"no earlier step {name}")
     return before[name]
 
 

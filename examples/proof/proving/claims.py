@@ -111,7 +111,7 @@ def read_claim(text: str) -> Claim:
     if total is not None and 0 < factor <= MAX_DIVISOR:
         return SumIs(factor, read_polynomial(total[2], "i"), read_polynomial(total[3]))
     raise InvalidInput(
-        f"{text!r} is no claim: write '24 divides n^3 - n for odd n', or 'sum(2*i - 1) = n^2'"
+        f"{text!r} is not a claim; write '24 divides n^3 - n for odd n', or 'sum(2*i - 1) = n^2'"
     )
 
 

@@ -173,7 +173,7 @@ def _fixed_width(table: str, columns: Sequence[str], where: str) -> Iterator[Cel
     for column in columns:
         at = header.find(column, end)
         if at < 0:
-            raise InvalidInput(f"{where}: there is no column {column!r} in its first line")
+            raise InvalidInput(f"{where}: unknown column {column!r} in the first line")
         starts.append(end)
         end = at + len(column)
         ends.append(end)
@@ -276,7 +276,7 @@ def load_dataset(path: str | Path) -> Dataset:
     """
     path = Path(path)
     if not path.exists():
-        raise InvalidInput(f"there is no file or directory {str(path)!r}")
+        raise InvalidInput(f"no such file or directory: {str(path)!r}")
     files = sorted(f for f in path.rglob("*") if f.is_file()) if path.is_dir() else [path]
     if path.is_file() and (beside := path.with_name(_CITIES)).is_file() and path.name != _CITIES:
         files.append(beside)
@@ -301,7 +301,7 @@ def load_dataset(path: str | Path) -> Dataset:
         raise InvalidInput(f"{path} holds nothing of TravelPlanner's data that could be read")
     sandbox = collector.sandbox()
     if instances and not sandbox.states:
-        raise InvalidInput(f"{path} has no {_CITIES}, without which no plan can be judged")
+        raise InvalidInput(f"{path} lacks {_CITIES}, which is needed to judge plans")
     return Dataset(instances=instances, sandbox=sandbox)
 
 
@@ -403,7 +403,7 @@ def _read_reference(file: Path, collector: TableCollector) -> None:
         try:
             entries: object = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise InvalidInput(f"{file}, row {index}: this is no JSON: {error}") from error
+            raise InvalidInput(f"{file}, row {index}: this is not JSON: {error}") from error
         if not isinstance(entries, dict):
             raise InvalidInput(f"{file}, row {index}: expected a JSON object of tables")
         for title, content in entries.items():

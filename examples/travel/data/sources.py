@@ -125,7 +125,7 @@ class DatasetInstances:
         found = self._instances.get(name)
         if found is None:
             raise InvalidInput(
-                f"the data set has no instance {name!r}; it has 0 to {len(self._instances) - 1}"
+                f"unknown instance {name!r}; the data set has 0 to {len(self._instances) - 1}"
             )
         return found, self._sandbox
 

@@ -130,5 +130,5 @@ def flight_number(text: str) -> str:
     """
     _, label, rest = text.partition(_NUMBER_LABEL)
     if not label:
-        raise IndexError(f"{text!r} has no {_NUMBER_LABEL!r} to read a number after")
+        raise IndexError(f"{text!r} lacks {_NUMBER_LABEL!r}, which a number follows")
     return rest.partition(_NUMBER_LABEL)[0].partition(",")[0]

@@ -67,11 +67,11 @@ def _submission(line: str) -> Mapping[str, object]:
         # The standard library reads what Python scripts write, NaN and large numbers included.
         value: object = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"this is no JSON: {error}") from error
+        raise InvalidInput(f"this is not JSON: {error}") from error
     if not isinstance(value, dict):
         raise InvalidInput(f"expected a JSON object, found a {type(value).__name__}")
     if "plan" not in value:
-        raise InvalidInput("there is no 'plan'; where none was delivered, say null")
+        raise InvalidInput("'plan' is missing; if none was delivered, write null")
     return value
 
 

@@ -98,7 +98,7 @@ def _day_from_json(value: object, number: int) -> DayPlan:
     if isinstance(value, DayPlan):
         return value
     if not isinstance(value, Mapping):
-        raise InvalidInput(f"day {number} of the plan is no object, but {_shown(value)}")
+        raise InvalidInput(f"day {number} of the plan is not an object, but {_shown(value)}")
     given = next((value[key] for key in ("days", "day") if _is_number(value.get(key))), number)
     texts = {field: _text(value.get(field)) for field in FIELDS}
     if isinstance(value.get("attraction"), list | tuple) and texts["attraction"] != BLANK:

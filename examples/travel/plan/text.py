@@ -293,7 +293,7 @@ class _PlanParser:
     def plan(self) -> Plan:
         if not self._days:
             raise InvalidInput(
-                "there is no plan in this text: expected a line 'Day 1:' and below it lines such "
+                "this text contains no plan: expected a line 'Day 1:' and below it lines such "
                 "as 'Current City: ...' and 'Breakfast: Name, City'"
             )
         for day, fields in self._days.items():
@@ -315,7 +315,7 @@ class _PlanParser:
         if not line.strip():
             return
         if _DAYS.match(line):
-            raise _unreadable(number, line, "each day needs a heading and lines of its own")
+            raise _unreadable(number, line, "each day needs a heading and its lines")
         heading = _DAY.match(line)
         if heading:
             self._begin(number, line, heading["number"])
@@ -336,7 +336,7 @@ class _PlanParser:
 
     def _set(self, number: int, line: str, field: str, value: str) -> None:
         if self._day is None:
-            raise _unreadable(number, line, "it stands before any line 'Day 1:'")
+            raise _unreadable(number, line, "it comes before any line 'Day 1:'")
         fields = self._days[self._day]
         value = value.strip()
         self._open = field

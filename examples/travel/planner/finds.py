@@ -105,7 +105,7 @@ class Finds:
             rows = [dict(zip(seen.columns, row, strict=True)) for row in seen.rows]
             take(self, given, rows)
         except (msgspec.ValidationError, ValueError, KeyError) as error:
-            raise InvalidInput(f"this is no observation of {name}: {error}") from error
+            raise InvalidInput(f"this is not an observation of {name}: {error}") from error
 
 
 _Rows = Sequence[dict[str, _Cell]]

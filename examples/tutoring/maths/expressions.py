@@ -100,7 +100,7 @@ def parse_number(text: str) -> Fraction:
     plain = text.translate(_SAME).strip()
     plain = re.sub(r"^x\s*=\s*", "", plain)
     if not _NUMBER.fullmatch(plain):
-        raise InvalidInput(f"{text!r} is no integer or fraction, such as -3/4")
+        raise InvalidInput(f"{text!r} is not an integer or a fraction such as -3/4")
     return _fraction(plain.replace(" ", ""))
 
 
@@ -188,7 +188,7 @@ class _Reader:
         if self._peek() != "=":
             self._done()
             if _has_x(left):
-                raise InvalidInput(f"{self._text!r} has an unknown, and is no equation")
+                raise InvalidInput(f"{self._text!r} has an unknown but is not an equation")
             return left
         self._next += 1
         right = self._sum()
@@ -197,7 +197,7 @@ class _Reader:
 
     def _done(self) -> None:
         if self._next < len(self._tokens):
-            raise InvalidInput(f"{self._text!r} goes on with {self._tokens[self._next]!r}")
+            raise InvalidInput(f"{self._text!r} continues with {self._tokens[self._next]!r}")
 
     def _peek(self) -> str:
         return self._tokens[self._next] if self._next < len(self._tokens) else ""
@@ -245,4 +245,4 @@ class _Reader:
             return Number(_fraction(token))
         if not token:
             raise InvalidInput(f"{self._text!r} ends too early")
-        raise InvalidInput(f"{self._text!r} has a {token!r} where a number belongs")
+        raise InvalidInput(f"{self._text!r} has {token!r} in place of a number")

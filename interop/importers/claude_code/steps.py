@@ -113,7 +113,7 @@ class StepReader:
     def _spoken(self, envelope: Envelope, line: Line) -> list[Step]:
         message = line.message
         if message is None:
-            raise InvalidInput("it has no message")
+            raise InvalidInput("it lacks a message")
         blocks = blocks_of(message.content)
         if message.model == _SYNTHETIC or line.is_api_error_message:
             return [Utterance("system", _PROGRAM, plain_text(blocks))]

@@ -110,7 +110,7 @@ def runs_at(source: Path) -> Iterator[Run | Remark]:
         loose = loose_logs(source)
         if not loose:
             raise InvalidInput(
-                f"{source} is no result of Collaborative Gym: no {LOG_NAMES[0]} lies below it"
+                f"{source} is not a result of Collaborative Gym: no {LOG_NAMES[0]} lies below it"
             )
         yield from map(_run, loose)
     whole = {path.parent for path in found if path.name == LOG_NAMES[0]}

@@ -117,7 +117,7 @@ def span_of_observation(
     one = decode(data, _Observation)
     start = seconds_of(one.start_time, reading.zone)
     if start is None:
-        raise InvalidInput(f"its startTime {one.start_time!r} is no time")
+        raise InvalidInput(f"its startTime {one.start_time!r} is not a time")
     trace = traces.get(one.trace_id or "") or next(iter(traces.values()), None)
     of = one.trace_id or (trace.id if trace is not None else one.id)
     attributes = _attributes(one.metadata)

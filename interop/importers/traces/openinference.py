@@ -89,7 +89,7 @@ def _span(data: bytes | msgspec.Raw, where: str, reading: Reading) -> Span:
     span = decode(data, _Span)
     start = seconds_of(span.start_time, reading.zone)
     if start is None:
-        raise InvalidInput("it has no start_time")
+        raise InvalidInput("it lacks a start_time")
     failed = span.status_code.upper() == "ERROR"
     attributes = _flat(span.attributes)
     output = attributes.get("output.value")

@@ -162,11 +162,11 @@ def _read(data: bytes | msgspec.Raw, where: str) -> Span | Remark:
 
 def _span(span: _Span, where: str) -> Span:
     if not span.trace_id or not span.span_id:
-        raise InvalidInput("it has no id")
+        raise InvalidInput("it lacks an id")
     try:
         start, end = int(span.start_time_unix_nano), int(span.end_time_unix_nano)
     except ValueError as error:
-        raise InvalidInput(f"its times are no numbers: {error}") from error
+        raise InvalidInput(f"its timestamps are not numbers: {error}") from error
     events = ((one.name, _by_name(one.attributes)) for one in span.events)
     return otlp_span(
         with_messages(_by_name(span.attributes), events),
@@ -214,7 +214,7 @@ def otlp_span(
     """
     start, end = times
     if not 0 <= start < _LATEST or not 0 <= end < _LATEST:
-        raise InvalidInput("its times are no nanoseconds since 1970")
+        raise InvalidInput("its timestamps must be nanoseconds since the Unix epoch")
     remote = flags & _SAYS_REMOTE == _SAYS_REMOTE
     if not is_conversation(attributes):
         return Span(

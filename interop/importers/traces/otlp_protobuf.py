@@ -63,7 +63,7 @@ def spans_of_message(data: bytes, where: str) -> Iterator[Span | Remark]:
 
 def _span(span: SpanMessage, where: str) -> Span:
     if not span.trace_id or not span.span_id:
-        raise InvalidInput("it has no id")
+        raise InvalidInput("it lacks an id")
     events = ((one.name, _by_name(one.attributes)) for one in span.events)
     return otlp_span(
         with_messages(_by_name(span.attributes), events),

@@ -45,7 +45,7 @@ class Identity(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if (self.role == "participant") != bool(self.actor and self.session):
-            raise InvalidInput("a participant is an actor of a session, and nobody else is")
+            raise InvalidInput("only an actor of the session can be a participant")
 
     @property
     def reads_log(self) -> bool:

@@ -59,7 +59,7 @@ def tag(name: str, /, *children: Node, **attributes: str | float | bool | None) 
             or a link that leads elsewhere.
     """
     if not _NAME.fullmatch(name) or name in ("script", "style") and children:
-        raise ValueError(f"there is no element {name!r} here")
+        raise ValueError(f"unknown element {name!r} here")
     opening = "".join(_attribute(key, value) for key, value in attributes.items())
     if name in _VOID:
         return Html(f"<{name}{opening}>", _KEY)
@@ -97,7 +97,7 @@ def _attribute(key: str, value: str | float | bool | None) -> str:
         return ""
     name = key.rstrip("_").replace("_", "-")
     if not _ATTRIBUTE.fullmatch(name) or name in _REFUSED or name.startswith("on"):
-        raise ValueError(f"there is no attribute {name!r} here")
+        raise ValueError(f"unknown attribute {name!r} here")
     if value is True:
         return f" {name}"
     text = str(value)

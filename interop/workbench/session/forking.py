@@ -58,7 +58,7 @@ class ForkRequest(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         for kind in (self.agent, self.user):
             if kind is not None and not is_kind(kind):
-                raise InvalidInput(f"{kind[:60]!r} is no kind of agent or user that a task knows")
+                raise InvalidInput(f"{kind[:60]!r} is not a known agent or user")
 
 
 class Forker(Protocol):

@@ -165,7 +165,7 @@ class _Routes:
         transcript = Transcript(self._bench.log, reading, identity_of(request))
         event = await transcript.snapshot(version)
         if event is None:
-            raise HTTPException(404, f"there is no version {version} of the output")
+            raise HTTPException(404, f"unknown version {version} of the output")
         if request.query_params.get("shape") == "changes":
             before = await transcript.snapshot(against) if against else None
             html = await difference(before, event)
@@ -200,7 +200,7 @@ class _Routes:
         number = _number(request, "at", 0)
         found = await reading.window(number, number)
         if not found:
-            raise HTTPException(404, f"there is no record {number}")
+            raise HTTPException(404, f"unknown record {number}")
         text = msgspec.json.format(to_jsonl(found[0]).rstrip(), indent=1).decode()
         return as_json({"html": plain(text, limit=_TEXT).text})
 

@@ -136,12 +136,12 @@ class _Routes:
             if (session, actor) != (identity.session, identity.actor):
                 raise HTTPException(403, "this session is not yours")
         elif identity.role != "operator":
-            raise HTTPException(403, "who looks on does not take part")
+            raise HTTPException(403, "viewers cannot take part")
         people = await self._people(session)
         if not actor and people:
             actor = people[0]
         if actor not in people:
-            raise HTTPException(404, f"nobody of that name can take part in session {session!r}")
+            raise HTTPException(404, f"no participant of that name in session {session!r}")
         return _Who(session, actor)
 
     async def _people(self, session: str) -> list[str]:
@@ -155,7 +155,7 @@ class _Routes:
                     if one.role == "human" and one.policy is None
                 ]
             break
-        raise HTTPException(404, f"there is no session {session!r}")
+        raise HTTPException(404, f"no session {session!r}")
 
     async def _asked(self, request: Request) -> _Who:
         given = request.query_params

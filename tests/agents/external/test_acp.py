@@ -75,7 +75,7 @@ def test_an_agent_that_dies_is_started_again() -> None:
 @pytest.mark.parametrize(
     ("command", "says"),
     [
-        ("echo Welcome", "acp:echo Welcome writes 'Welcome', which is no JSON-RPC"),
+        ("echo Welcome", "acp:echo Welcome writes 'Welcome', which is not JSON-RPC"),
         ("sleep 600", "no whole answer from 'acp-sleep' within 0.3 s"),
         (
             """sh -c 'read line; echo "{\\"id\\": 1, \\"error\\": {\\"code\\": -32000}}"'""",

@@ -57,7 +57,7 @@ def test_a_failed_call_is_made_again(server: OpenAIServer, fault: Fault) -> None
 
 @pytest.mark.parametrize(
     ("fault", "says"),
-    [("401", "status 401.*DUOLOG_AGENT_KEY"), ("empty", "which is no completion")],
+    [("401", "status 401.*DUOLOG_AGENT_KEY"), ("empty", "which is not a completion")],
 )
 def test_what_does_not_pass_leaves_a_session_to_be_resumed(
     server: OpenAIServer, fault: Fault, says: str
@@ -79,7 +79,7 @@ def test_calls_that_fit_no_tool_fail_the_session(server: OpenAIServer) -> None:
     server.answer = lambda body: Answer(tool_calls=[("fly", "{}")])
     result, _ = anyio.run(record, session(f"openai:{server.url}"))
     assert result.reason == "failed"
-    assert "there is no action 'fly'" in str(result.error)
+    assert "unknown action 'fly'" in str(result.error)
 
 
 @pytest.mark.parametrize(
@@ -102,12 +102,12 @@ def test_an_address_has_a_short_name(text: str, name: str) -> None:
     [
         ("openai:localhost", "names no URL"),
         ("openai:http://me@localhost/v1", "neither a query nor a user"),
-        ("openai:http://localhost:99999/v1", "is no URL"),
+        ("openai:http://localhost:99999/v1", "is not a URL"),
         ("exec:", "names no program"),
         ("exec:'a", "as a shell would"),
         ("exec:./agent --api-key abcdefgh12345678", "looks like a secret"),
-        ("a b=exec:true", "is no openai:URL"),
-        ("a/b=exec:true", "no name for an agent"),
+        ("a b=exec:true", "is not an agent address"),
+        ("a/b=exec:true", "not a valid agent name"),
     ],
 )
 def test_an_address_that_makes_no_sense_is_refused(text: str, says: str) -> None:
@@ -116,5 +116,5 @@ def test_an_address_that_makes_no_sense_is_refused(text: str, says: str) -> None
 
 
 def test_a_program_that_is_not_there_is_refused_before_anything_runs() -> None:
-    with pytest.raises(InvalidInput, match="there is no program 'no-such-agent'"):
+    with pytest.raises(InvalidInput, match="no executable program 'no-such-agent'"):
         session("exec:no-such-agent --fast")

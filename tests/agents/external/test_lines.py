@@ -113,7 +113,7 @@ def test_a_program_that_always_fails_leaves_a_session_to_be_resumed(tmp_path: Pa
     [
         ("print('Hello!', flush=True)", "Hello!"),
         ("print('[1]', flush=True)", "Expected `object`, got `array`"),
-        ("reply(turn, do('fly'))", "there is no action 'fly'"),
+        ("reply(turn, do('fly'))", "unknown action 'fly'"),
         ("reply(turn, do('message', words='Hi'))", "message was called wrongly"),
         ("print('[' * 100_000, flush=True)", "a reply is one line such as"),
     ],

@@ -73,7 +73,7 @@ def test_a_whole_conversation(tmp_path: Path) -> None:
         terminal.type("/rate 4 a good start\r")
         terminal.until("4/5")
         terminal.type("/nothing\r")
-        terminal.until("there is no command /nothing")
+        terminal.until("unknown command /nothing")
         terminal.type("/finish that will do\r")
         assert terminal.end() == 0
         terminal.until("The session is finished after ")
@@ -272,14 +272,14 @@ def pipe(where: Path, text: str, *arguments: str) -> subprocess.CompletedProcess
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["sailing"], f"no task 'sailing'; there are: {TASKS}"),
-        (["travel", "--agent", "three-stage"], "no agent 'three-stage'"),
+        (["sailing"], f"unknown task 'sailing'; choose from {TASKS}"),
+        (["travel", "--agent", "three-stage"], "unknown agent 'three-stage'"),
         (["travel", "--agent", "auto"], "agent 'auto' works alone"),
-        (["travel", "--instance", "x"], "no instance 'x'"),
+        (["travel", "--instance", "x"], "unknown instance 'x'"),
         (["travel", "--dataset", "/nowhere"], "/nowhere"),
         (["travel", "--seed", "x"], "--seed"),
         (["travel", "--model", ""], "model"),
-        (["travel", "--resume", "travel-0"], "there is no log"),
+        (["travel", "--resume", "travel-0"], "no log at"),
         ([], "task"),
     ],
 )

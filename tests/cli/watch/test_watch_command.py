@@ -125,4 +125,4 @@ def test_without_textual_it_says_what_to_install(
 
 def test_an_unknown_measure_is_refused(dinner: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["watch", str(dinner), "--effort", "sweat"]) == 2
-    assert "--effort knows no 'sweat'; choose from rounds, acts" in capsys.readouterr().err
+    assert "--effort: unknown value 'sweat'; choose from acts," in capsys.readouterr().err

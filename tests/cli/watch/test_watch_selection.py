@@ -128,9 +128,9 @@ async def test_back_in_time_the_list_leaves_out_what_had_not_begun() -> None:
 @pytest.mark.parametrize(
     ("query", "complaint"),
     [
-        ("state=opne", "no state 'opne'; did you mean 'open'"),
+        ("state=opne", "unknown state 'opne'; did you mean 'open'"),
         ("agent=", "names no value"),
-        ("agnet=auto", "no label or property 'agnet'"),
+        ("agnet=auto", "unknown label or property 'agnet'"),
     ],
 )
 async def test_what_is_no_query_leaves_the_list_as_it_is(query: str, complaint: str) -> None:

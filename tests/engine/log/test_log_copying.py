@@ -77,7 +77,9 @@ async def test_a_log_that_holds_something_else_is_left_as_it_is() -> None:
     async with open_log("memory://") as source, open_log("memory://") as target:
         await appended(source, "s", 3)
         await appended(target, "other", 2)
-        with pytest.raises(InvalidInput, match=r"no beginning of .* they differ at position 1"):
+        with pytest.raises(
+            InvalidInput, match=r"not the beginning of .* they differ at position 1"
+        ):
             await copy_log(source, target)
         assert len(await collect(target.read_all())) == 2
 

@@ -56,7 +56,7 @@ async def test_no_file(tmp_path: Path) -> None:
 async def test_no_directory(tmp_path: Path) -> None:
     error = await opened(tmp_path / "no" / "a.db", create=True)
     assert isinstance(error, LogUnavailable)
-    assert "no directory" in str(error)
+    assert "no such directory" in str(error)
 
 
 async def test_a_directory(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ async def test_a_newer_program_takes_a_log_over_from_writers_and_nothing_is_lost
 async def test_no_chain_can_be_added_later(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     await make(path)
-    with pytest.raises(InvalidInput, match="no hash chain"):
+    with pytest.raises(InvalidInput, match="without a hash chain"):
         async with open_log(f"sqlite:///{path}?chain=yes"):
             pass
 

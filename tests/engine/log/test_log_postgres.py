@@ -70,7 +70,7 @@ async def test_what_is_no_log_is_left_alone(postgres: PostgresServer) -> None:
     schema = parse(url).schema
     async with shell(url) as connection:
         await connection.execute(f"CREATE SCHEMA {schema}; CREATE TABLE {schema}.theirs (a int)")
-    with pytest.raises(NotALog, match="holds tables, and is no Duolog log"):
+    with pytest.raises(NotALog, match="holds tables and is not a Duolog log"):
         async with open_log(url):
             pass
 

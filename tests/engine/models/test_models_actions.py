@@ -138,10 +138,10 @@ def test_what_is_no_single_clear_action_is_none(text: str) -> None:
         ),
         ("search", '{"city": "Rome", "day": 1}', "'day' was unexpected"),
         ("search", '["Rome"]', "have to be an object"),
-        ("search", "{city: Rome}", "are no JSON"),
+        ("search", "{city: Rome}", "are not JSON"),
         ("search", f'{{"city": "Rome", "mode": {2**70}}}', "mode: 1180591620717411303424 is not"),
         ("message", '{"text": ""}', "text: '' should be non-empty"),
-        ("seach", "{}", "no action 'seach'; there are: search, submit"),
+        ("seach", "{}", "unknown action 'seach'; choose from search, submit"),
         ("wait", '{"seconds": 5}', "'seconds' was unexpected"),
     ],
 )
@@ -181,7 +181,7 @@ def test_a_task_cannot_take_the_names_of_what_everybody_may_do() -> None:
 
 
 def test_an_unknown_argument_is_answered_with_those_that_there_are() -> None:
-    with pytest.raises(InvalidInput, match="there are: city, mode"):
+    with pytest.raises(InvalidInput, match="choose from city, mode"):
         SPACE.read_calls([call("search", '{"city": "Rome", "day": 1}')])
 
 
@@ -212,9 +212,9 @@ def test_an_output_may_be_described_by_a_schema_with_definitions() -> None:
 
 @pytest.mark.parametrize("arguments", [f'{{"city": {"1" * 5000}}}', '{"city": ' + "[" * 100_000])
 def test_arguments_that_python_cannot_decode_are_refused(arguments: str) -> None:
-    with pytest.raises(InvalidInput, match="no JSON"):
+    with pytest.raises(InvalidInput, match="not JSON"):
         SPACE.read_calls([call("search", arguments)])
-    with pytest.raises(InvalidInput, match="no JSON"):
+    with pytest.raises(InvalidInput, match="not JSON"):
         SPACE.read_text(f'Action: {{"name": "search", "arguments": {arguments}}}')
 
 

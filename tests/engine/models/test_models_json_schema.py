@@ -134,8 +134,8 @@ def test_a_schema_is_compiled_once() -> None:
     [
         ({"type": 7}, "type: 7 is not valid under any of the given schemas"),
         ({"pattern": "("}, r"pattern: '\(' is not a 'regex'"),
-        ({"$schema": "http://a.test/mine"}, "'http://a.test/mine' is no known draft"),
-        ({"$schema": 4}, "4 is no known draft"),
+        ({"$schema": "http://a.test/mine"}, "'http://a.test/mine' is not a known draft"),
+        ({"$schema": 4}, "4 is not a known draft"),
         ({"$ref": "#/$defs/none"}, "'#/\\$defs/none' leads nowhere within it"),
         ({"$ref": "#/x", "x": 3}, "3 is not of type 'object', 'boolean'"),
         ({"$ref": "#/x", "x": {"type": 7}}, "type: 7 is not valid"),

@@ -127,7 +127,7 @@ async def test_what_was_seen_is_recorded_with_what_was_done() -> None:
         (Rate(0), "1 to 5, not 0"),
         (Rate(6), "1 to 5, not 6"),
         (Rate(3, round=2), "no round 2 to be rated: it is in round 1"),
-        (Approve(17), "nobody asked for an approval at version 17"),
+        (Approve(17), "no approval was requested at version 17"),
         (Wait(1.0), "Wait cannot be emitted"),
         (Finish(), "Finish cannot be emitted"),
     ],

@@ -607,7 +607,7 @@ async def test_a_log_that_holds_no_opening_is_another_session() -> None:
     whole, _, _ = await undisturbed(waiting)
     async with open_log("memory://") as log:
         await put_records(log, whole[1:3])
-        with pytest.raises(Divergence, match="its first record is no opening"):
+        with pytest.raises(Divergence, match="its first record is not an opening"):
             await run_session(log, waiting([]))
 
 

@@ -405,8 +405,8 @@ async def test_a_wrong_action_is_an_outcome_and_no_failure() -> None:
     _, trace = await run(a_session(agent(helper), environment=Workshop()))
     errors = [r.event.error for r in trace if isinstance(r.event, ActionResolved)]
     assert sorted(map(str, errors)) == [
-        "nobody can do this",
-        "there is no action 'nonsense'; there are: build, fumble, look, search",
+        "no participant can do this",
+        "unknown action 'nonsense'; choose from build, fumble, look, search",
     ]
     assert closing(trace)[0] == "finished"
 

@@ -84,7 +84,7 @@ def test_cities_of_a_state_are_those_with_places_to_stay() -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "hint"),
     [
-        ("SearchHotels", {"city": "Detroit"}, "there is no action 'SearchHotels'"),
+        ("SearchHotels", {"city": "Detroit"}, "unknown action 'SearchHotels'"),
         ("SearchRestaurant", {"city": "Detroit"}, "did you mean 'SearchRestaurants'"),
         ("SearchRestaurants", {"city": "Detriot"}, "did you mean 'Detroit'?"),
         ("SearchRestaurants", {"city": "Michigan"}, "is a state: list its cities"),

@@ -182,7 +182,7 @@ def test_a_literal_is_read_and_never_run(tmp_path: Path) -> None:
          "expected a title such as"),
         ("reference_information", reference(**{"Restaurants in Bexley": 5}), "expected a table"),
         ("reference_information", reference(**{"Restaurants in Bexley": "Name\n  x"}),
-         "there is no column 'Average Cost'"),
+         "unknown column 'Average Cost'"),
         ("reference_information", reference(**{"Restaurants in Bexley": RESTAURANTS[:-1]}),
          "row 1, column 'City': the row is"),
         ("reference_information",
@@ -231,7 +231,7 @@ def test_tables_as_json_lines(tmp_path: Path) -> None:
     assert dataset.instances == ()
     assert [r.name for r in dataset.sandbox.restaurants] == ["Old Mill", "1918"]
     assert len(dataset.sandbox.routes) == 1
-    for text, why in (("{", "this is no JSON"), ("[]", "expected a JSON object")):
+    for text, why in (("{", "this is not JSON"), ("[]", "expected a JSON object")):
         (tmp_path / "train_ref_info.jsonl").write_text(f"{line}\n{text}", "utf-8")
         with pytest.raises(InvalidInput, match=f"row 1: {why}"):
             load_dataset(tmp_path)
@@ -298,7 +298,7 @@ def test_a_directory_is_the_union_of_its_files(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_loaded_is_said(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="there is no file or directory"):
+    with pytest.raises(InvalidInput, match="no such file or directory"):
         load_dataset(tmp_path / "nowhere")
     with pytest.raises(InvalidInput, match="holds nothing of TravelPlanner's data"):
         load_dataset(tmp_path)

@@ -83,10 +83,10 @@ def test_what_python_scripts_write_is_read() -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", "this is no JSON"),
-        ("[" * 100_000, "this is no JSON"),
+        ("{", "this is not JSON"),
+        ("[" * 100_000, "this is not JSON"),
         ("[]", "expected a JSON object, found a list"),
-        ('{"idx": 0}', "there is no 'plan'"),
+        ('{"idx": 0}', "'plan' is missing"),
         ('{"plan": []}', "does not say which instance"),
         ('{"idx": 4, "plan": []}', "idx is '4'; the instances are numbered 0 to 3"),
         ('{"idx": -1, "plan": []}', "idx is '-1'"),

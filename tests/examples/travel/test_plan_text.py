@@ -291,8 +291,8 @@ def test_json_in_place_of_text() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "there is no plan in this text"),
-        ("I would go to Bexley.", "there is no plan in this text"),
+        ("", "this text contains no plan"),
+        ("I would go to Bexley.", "this text contains no plan"),
         ("Lunch: A, X", "line 1 of the plan cannot be read: 'Lunch: A, X': it stands before any"),
         ("Day 1:\nnothing", "line 1 of the plan cannot be read: 'Day 1:': nothing below it says"),
         ("Day 1:\nLunch: A, X\n\nLunch: B, X", "line 4 of the plan cannot be read: 'Lunch: B, X'"),
@@ -301,7 +301,7 @@ def test_json_in_place_of_text() -> None:
         ("| Day | Lunch | Dinner | Hotel |\n| 1 | A |", "line 2 .* 2 cells below 4 headings"),
         ("| Day | Lunch | Dinner | Hotel |\n| x | A | B | C |", "line 2 .* which day it is"),
         ("[{]", "looks like JSON but is none"),
-        ('["a"]', "day 1 of the plan is no object, but str 'a'"),
+        ('["a"]', "day 1 of the plan is not an object, but str 'a'"),
         ('{"a": 1}', "a plan is a list of days, not a dict of 1"),
     ],
 )

@@ -174,9 +174,9 @@ async def test_killed_after_any_record_it_asks_nothing_twice() -> None:
 async def test_what_nobody_can_reach_is_refused_beforehand() -> None:
     with pytest.raises(InvalidInput, match="has nothing to reach it"):
         TASK.session(a_cell("one-stage"), Setting())
-    with pytest.raises(InvalidInput, match="no agent 'three-stage'"):
+    with pytest.raises(InvalidInput, match="unknown agent 'three-stage'"):
         TASK.session(a_cell("three-stage"), Setting(models=Models(Rehearsal())))
-    with pytest.raises(InvalidInput, match="no user 'grumpy'"):
+    with pytest.raises(InvalidInput, match="unknown user 'grumpy'"):
         TASK.session(a_cell("one-stage", user="grumpy"), Setting(models=Models(Rehearsal())))
 
 

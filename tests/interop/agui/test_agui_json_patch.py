@@ -108,7 +108,7 @@ def test_what_does_not_fit_changes_nothing(patch: Any, why: str) -> None:  # noq
 
 @pytest.mark.parametrize("pointer", ["a", "/~2", "/a~", 7, None, ["a"]])
 def test_what_is_no_pointer_is_refused(pointer: Any) -> None:  # noqa: ANN401
-    with pytest.raises(InvalidInput, match="is no JSON Pointer"):
+    with pytest.raises(InvalidInput, match="is not a JSON Pointer"):
         parse_pointer(pointer)
 
 

@@ -386,7 +386,7 @@ ARGS: Json = {"type": "TOOL_CALL_ARGS", "toolCallId": "c", "delta": '{"a":'}
         ),
         (
             [{"type": "TEXT_MESSAGE_CHUNK", "delta": "lost?"}],
-            "TEXT_MESSAGE_CHUNK: it has no messageId",
+            "TEXT_MESSAGE_CHUNK: it lacks a messageId",
             "TEXT_MESSAGE_CHUNK",
         ),
         (
@@ -409,7 +409,7 @@ ARGS: Json = {"type": "TOOL_CALL_ARGS", "toolCallId": "c", "delta": '{"a":'}
             "STATE_DELTA: a patch is a list of operations",
             "STATE_DELTA",
         ),
-        ([{"type": "STATE_SNAPSHOT"}], "STATE_SNAPSHOT: it holds no snapshot", "STATE_SNAPSHOT"),
+        ([{"type": "STATE_SNAPSHOT"}], "STATE_SNAPSHOT: it lacks a snapshot", "STATE_SNAPSHOT"),
         (
             [{"type": "MESSAGES_SNAPSHOT", "messages": [7]}],
             "a message is no object",
@@ -541,7 +541,7 @@ async def test_who_leaves_early_leaves_what_was_said() -> None:
 
 async def test_the_output_is_a_pointer() -> None:
     async with duolog.open("memory://") as log:
-        with pytest.raises(InvalidInput, match="no JSON Pointer"):
+        with pytest.raises(InvalidInput, match="not a JSON Pointer"):
             await recorder(log, "draft")
 
 

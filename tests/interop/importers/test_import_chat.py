@@ -231,9 +231,9 @@ def test_what_is_no_text_is_marked_and_said(tmp_path: Path) -> None:
         ({"content": "x"}, "its role is null, and no text"),
         ({"type": 3}, "its type is 3"),
         ({"role": "user", "content": 3}, "its content is neither a text nor a list of parts: 3"),
-        ({"role": "user", "content": [{"text": "x"}]}, "a part of its content has no type"),
-        ({"role": "assistant", "tool_calls": {}}, "its tool_calls are no list"),
-        ({"role": "assistant", "tool_calls": [1]}, "a tool call is no object: 1"),
+        ({"role": "user", "content": [{"text": "x"}]}, "a part of its content lacks a type"),
+        ({"role": "assistant", "tool_calls": {}}, "its tool_calls are not a list"),
+        ({"role": "assistant", "tool_calls": [1]}, "a tool call is not an object: 1"),
         ({"role": "assistant", "tool_calls": [{"id": "x"}]}, "its name is null"),
         ({"type": "function_call", "name": "f", "arguments": 1}, "the arguments of f are neither"),
         ({"type": "mcp_approval_response", "approve": "yes"}, "its answer is 'yes'"),
@@ -369,9 +369,9 @@ def test_broken_lines_and_conversations_are_reported(tmp_path: Path) -> None:
 def test_what_is_no_chat_is_refused(text: str, tmp_path: Path) -> None:
     path = tmp_path / "file.txt"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(InvalidInput, match="holds no chat messages: it is no JSON"):
+    with pytest.raises(InvalidInput, match="contains no chat messages: it is not JSON"):
         list(ChatImporter().read(path, Reading()))
-    with pytest.raises(InvalidInput, match="holds no files that end in"):
+    with pytest.raises(InvalidInput, match=r"no files in .* end in"):
         list(ChatImporter().read(tmp_path, Reading()))
 
 

@@ -415,7 +415,7 @@ def test_an_array_of_records_is_a_log_too(result: Path) -> None:
 
 
 def test_what_is_no_result_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="is no result of Collaborative Gym: no event_log"):
+    with pytest.raises(InvalidInput, match="is not a result of Collaborative Gym: no event_log"):
         list(CogymImporter().read(tmp_path, Reading()))
     with pytest.raises(InvalidInput, match="cannot read"):
         list(CogymImporter().read(tmp_path / "none.jsonl", Reading()))

@@ -160,5 +160,5 @@ def test_files_of_one_result_are_not_taken_from_elsewhere(tmp_path: Path) -> Non
     run = tmp_path / "results" / "env_trip_1"
     run.mkdir(parents=True)
     (run / "event_log.jsonl").symlink_to(secret)
-    with pytest.raises(InvalidInput, match="is no result"):
+    with pytest.raises(InvalidInput, match="is not a result"):
         read(CogymImporter(), tmp_path / "results")

@@ -224,7 +224,7 @@ def test_links_that_lead_back_and_pipes_are_not_followed(tmp_path: Path) -> None
     (inner / "up").symlink_to("..")
     (tmp_path / "here").symlink_to(".")
     os.mkfifo(tmp_path / "pipe.jsonl")
-    with pytest.raises(InvalidInput, match="it is no file"):
+    with pytest.raises(InvalidInput, match="it is not a regular file"):
         recognise(tmp_path / "pipe.jsonl")
     for importer in (DirectoryImporter(), DirectoryImporter(ChatImporter())):
         assert importer.recognises(tmp_path, None)

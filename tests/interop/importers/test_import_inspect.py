@@ -161,7 +161,7 @@ def test_what_is_no_log_is_refused_and_a_broken_sample_named(tmp_path: Path) -> 
     other = tmp_path / "other.eval"
     with zipfile.ZipFile(other, "w") as file:
         file.writestr("x", "y")
-    with pytest.raises(InvalidInput, match=r"no log of Inspect: it has no header\.json"):
+    with pytest.raises(InvalidInput, match=r"not an Inspect log: it lacks header\.json"):
         read(InspectImporter(), other)
     broken = archive(tmp_path / "x.eval", {"id": "s", "epoch": 1, "messages": 5})
     _, [remark] = read(InspectImporter(), broken)

@@ -89,7 +89,7 @@ def test_a_label_has_a_key_and_a_value(text: str) -> None:
 def test_labels_that_contradict_each_other_are_refused() -> None:
     with pytest.raises(InvalidInput, match="twice"):
         labels_from(others=["a=b", "a=c"])
-    with pytest.raises(InvalidInput, match="has an option of its own: --agent"):
+    with pytest.raises(InvalidInput, match="use --agent instead"):
         labels_from(others=["agent=x"])
     with pytest.raises(InvalidInput, match="--task is empty"):
         labels_from(task=" ")

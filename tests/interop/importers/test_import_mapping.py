@@ -139,11 +139,11 @@ def test_paths_that_find_nothing_are_told(importer: MappingImporter, tmp_path: P
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[message", "is no mapping: "),
-        ("[roles]", "is no mapping: Object missing required field `message`"),
-        (MAPPING.replace("$.by", "by"), "message.role: 'by' is no JSONPath"),
-        (MAPPING.replace('"skip"', '"ghost"'), "is no mapping: Invalid enum value 'ghost'"),
-        (MAPPING + "colour = 1\n", "is no mapping: Object contains unknown field `colour`"),
+        ("[message", "is not a mapping: "),
+        ("[roles]", "is not a mapping: Object missing required field `message`"),
+        (MAPPING.replace("$.by", "by"), "message.role: 'by' is not a JSONPath"),
+        (MAPPING.replace('"skip"', '"ghost"'), "is not a mapping: Invalid enum value 'ghost'"),
+        (MAPPING + "colour = 1\n", "is not a mapping: Object contains unknown field `colour`"),
     ],
 )
 def test_a_wrong_mapping_is_one_clear_error(text: str, message: str, tmp_path: Path) -> None:

@@ -520,7 +520,7 @@ def test_what_is_neither_is_refused(value: object, tmp_path: Path) -> None:
     assert not TauImporter().recognises(path, shape_of(path))
     with pytest.raises(InvalidInput, match="is neither of τ-bench"):
         list(TauImporter().read(path, Reading()))
-    with pytest.raises(InvalidInput, match=r"is no result of τ²-bench: it holds no results\.json"):
+    with pytest.raises(InvalidInput, match=r"is not a result of τ²-bench: it lacks results\.json"):
         list(TauImporter().read(tmp_path, Reading()))
 
 

@@ -169,7 +169,7 @@ def test_a_trajectory_without_a_history_has_the_same_in_its_steps(tmp_path: Path
         ActionResolved,  # cancelled by the end
         SessionClosed,
     ]
-    with pytest.raises(InvalidInput, match="no history"):
+    with pytest.raises(InvalidInput, match="lacks a history"):
         read(SweAgentImporter(), write(tmp_path / "u.traj", {"info": info}))
 
 

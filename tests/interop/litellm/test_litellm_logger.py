@@ -521,7 +521,9 @@ async def test_calls_under_way_are_waited_for_only_so_long() -> None:
 
 async def test_a_name_that_nobody_knows_is_refused_at_once() -> None:
     async with duolog.open("memory://") as log:
-        with pytest.raises(InvalidInput, match="no label or option 'tsk'; did you mean 'task'"):
+        with pytest.raises(
+            InvalidInput, match="unknown label or option 'tsk'; did you mean 'task'"
+        ):
             CallRecorder(log, {"tsk": "support"})  # type: ignore[typeddict-unknown-key]
 
 

@@ -51,9 +51,9 @@ def test_links_and_cookies_end_and_a_cookie_ends_with_its_link() -> None:
 
 
 def test_a_participant_is_an_actor_of_a_session() -> None:
-    with pytest.raises(InvalidInput, match="an actor of a session"):
+    with pytest.raises(InvalidInput, match="an actor of the session"):
         Identity("participant")
-    with pytest.raises(InvalidInput, match="an actor of a session"):
+    with pytest.raises(InvalidInput, match="an actor of the session"):
         Identity("viewer", "ann", "s")
 
 

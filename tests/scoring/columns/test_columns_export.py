@@ -328,12 +328,12 @@ async def test_tables_that_are_not_there_or_damaged_are_refused(tmp_path: Path) 
     async with open_log("memory://") as log:
         await put(log, [session("a")])
         await export(log, tmp_path)
-        with pytest.raises(InvalidInput, match="no closed session with rounds by human-turn"):
+        with pytest.raises(InvalidInput, match="no closed sessions with rounds by human-turn"):
             await report(tmp_path, Options(rounds="human-turn"))
         for path in (await files(tmp_path))[1]:
             await anyio.Path(tmp_path / path).write_bytes(b"PAR1 no more")
         with pytest.raises(InvalidInput, match="the tables cannot be read"):
             await report(tmp_path, Options())
         await anyio.Path(tmp_path / "manifest.json").write_text("{")
-        with pytest.raises(InvalidInput, match="is no manifest of tables"):
+        with pytest.raises(InvalidInput, match="is not a manifest of tables"):
             await report(tmp_path, Options())

@@ -131,7 +131,7 @@ def test_what_is_missing_says_why() -> None:
 
 
 def test_there_have_to_be_simulated_people_and_real_ones() -> None:
-    with pytest.raises(InvalidInput, match="nobody is simulated"):
+    with pytest.raises(InvalidInput, match="no human in these sessions is simulated"):
         audit(behaviours(2, 1), behaviours(2, 2))
     with pytest.raises(InvalidInput, match="all humans are simulated"):
         audit(behaviours(2, 1, "lazy"), behaviours(2, 2, "lazy"))

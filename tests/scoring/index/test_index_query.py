@@ -101,7 +101,7 @@ def test_the_tolerances_to_follow() -> None:
 @pytest.mark.parametrize(
     ("query", "complaint"),
     [
-        ("state=finnished", "there is no state 'finnished'; did you mean 'finished'"),
+        ("state=finnished", "unknown state 'finnished'; did you mean 'finished'"),
         ("utility=high", "utility takes a number, a range such as 0.5..0.8, or none, not 'high'"),
         ("utility=", "utility takes a number, a range such as 0.5..0.8, or none, not ''"),
         ("utility=nan", "not 'nan'"),
@@ -110,7 +110,7 @@ def test_the_tolerances_to_follow() -> None:
         ("tau=..", r"not '\.\.'"),
         ("utility=0.8..0.5", "0.8..0.5 is empty"),
         ("agent=", "agent= names no value"),
-        ("util>0.5", "'util' is no number: .* did you mean 'utility'"),
+        ("util>0.5", "'util' is not a number: .* did you mean 'utility'"),
     ],
 )
 def test_what_makes_no_sense_is_named(query: str, complaint: str) -> None:
@@ -120,11 +120,13 @@ def test_what_makes_no_sense_is_named(query: str, complaint: str) -> None:
 
 def test_a_label_that_no_session_has_is_named_with_the_nearest() -> None:
     query = parse_query(["agnet=auto"])
-    with pytest.raises(InvalidInput, match="no label or property 'agnet'; did you mean 'agent'"):
+    with pytest.raises(
+        InvalidInput, match="unknown label or property 'agnet'; did you mean 'agent'"
+    ):
         query.check_labels({"agent", "user"})
     with pytest.raises(InvalidInput, match="sorted by 'utilty'; did you mean 'utility'"):
         parse_order("-utilty").check_label({"agent"})
-    with pytest.raises(InvalidInput, match="names nothing to sort by"):
+    with pytest.raises(InvalidInput, match="unknown sort key"):
         parse_order("-")
 
 

@@ -220,7 +220,7 @@ def test_tables_have_a_row_per_thing() -> None:
     for table in ("groups", "curves", "buckets", "sessions"):
         rows = report_rows(report, table)
         assert len({tuple(row) for row in rows}) == 1
-    with pytest.raises(InvalidInput, match="no table 'rounds': choose one of groups, curves"):
+    with pytest.raises(InvalidInput, match="unknown table 'rounds'; choose from groups, curves"):
         report_rows(report, "rounds")  # type: ignore[arg-type]
 
 

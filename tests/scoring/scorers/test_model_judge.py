@@ -100,7 +100,7 @@ async def test_what_it_cannot_read_it_asks_again_and_never_guesses() -> None:
     assert calls == ["judge", "judge again", "judge again"]
     [rating] = [e for e, of in measured if isinstance(e, ProgressRated) and e.round == 1]
     assert rating.rating is None
-    assert "no single rating" in (rating.missing or "")
+    assert "lacks a single rating" in (rating.missing or "")
 
 
 async def test_a_judge_that_is_refused_is_missing_and_goes_on() -> None:
@@ -156,7 +156,7 @@ async def test_a_missing_criterion_makes_the_utility_missing_and_keeps_the_other
     first, _ = await scored(Model("clear: 5\nshort: maybe"))
     assert first.value is None
     assert first.parts == {"clear": 1.0, "short": None}
-    assert "no rating from 1 to 5 for short" in (first.missing or "")
+    assert "a rating from 1 to 5 is missing for short" in (first.missing or "")
 
 
 async def test_a_missing_criterion_is_asked_for_again() -> None:

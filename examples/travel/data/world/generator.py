@@ -263,7 +263,7 @@ _INDEX = {name: index for index, name in enumerate(CITIES)}
 def _city(name: str) -> City:
     city = CITIES.get(name)
     if city is None:
-        raise InvalidInput(f"the invented worlds have no city {name!r}; see world_cities.CITIES")
+        raise InvalidInput(f"unknown city {name!r}; see world_cities.CITIES")
     return city
 
 
