@@ -30,7 +30,7 @@ from ..engine.errors import (
     SessionClosedError,
     StaleBase,
 )
-from ..engine.events import RecordsLate, RecordsLost
+from ..engine.events import RecordsLate, RecordsLost, SessionOpened
 from ..engine.log.contract import EventLog
 from ..engine.log.process import OwnProcess
 from ..engine.logger import get_logger
@@ -77,6 +77,7 @@ class Intake:
         linger: seconds for which events are gathered before a write, unless a caller waits.
         hurried: whether a reader waits for all recorded events, so that none are gathered.
         tally: counts events that wait in memory alone, in case the process is killed.
+        opening: how the tally keeps the opening of a session, see ``TallyFiles.opening``.
 
     Raises:
         InvalidInput: a limit below 1, an unknown ``on_full``, or a ``linger`` out of its range.
@@ -94,6 +95,7 @@ class Intake:
         linger: float = 0.0,
         hurried: Callable[[], bool] = lambda: False,
         tally: Tally | None = None,
+        opening: Callable[[str, SessionOpened, float], bytes] | None = None,
     ) -> None:
         if not 0.0 <= linger <= LONGEST_LINGER:
             raise InvalidInput(f"linger is from 0 to {LONGEST_LINGER:g} seconds, not {linger!r}")
@@ -111,6 +113,7 @@ class Intake:
         self._linger = linger
         self._hurried = hurried
         self._tally = tally
+        self._opening = opening
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._process = OwnProcess()
@@ -154,6 +157,8 @@ class Intake:
         self._process.check(self._log.url)
         command = entry.command
         closes = isinstance(command, CloseSession)
+        if self._opening is not None and lane.opening is None and not lane.is_in_the_log:
+            lane.opening = self._opening(lane.session, lane.opened, entry.time)
         with self._lock:
             if self._closed:
                 raise LogClosed(f"{self._log.url} is closed: nothing can be recorded any more")
@@ -189,7 +194,7 @@ class Intake:
         if self._tally is not None and events:
             entry.tallied += events
             version = 0 if lane.state is None else lane.state.version
-            self._tally.add(lane.session, events, at, version)
+            self._tally.add(lane.session, events, at, version, lane.opening or b"")
 
     def _discount(self, lane: SessionQueue, entry: QueuedCommand) -> None:
         """Has the tally count an entry no more, under the lock."""

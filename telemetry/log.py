@@ -32,8 +32,9 @@ from .queue import OnFull, Unwritten
 from .receipt import Awaited
 from .recorder import DEADLINE, LINGER, ROOM, Recorder
 from .session import About, Recording
-from .spill import Spill, SpillFiles, is_on_a_server
+from .spill import Spill, SpillFiles, is_on_a_server, tallies_beside
 from .store_methods import StoreMethod
+from .tally import TallyFiles
 
 __all__ = ("Log", "Where", "open")
 
@@ -128,6 +129,7 @@ def open(
         retention=retention,
         utility=utility,
         idle_after=idle_after,
+        tallies=tallies_beside(store.url, redact),
         again=None if store.url.startswith("memory:") else partial(open_log, url, redact=redact),
     )
 
@@ -154,6 +156,7 @@ class Log:
         retention: see ``open``.
         idle_after: see ``open``.
         again: opens the store once more, for scorers in a thread; None if it cannot be.
+        tallies: where events that wait in memory alone are counted, see ``Recorder``.
 
     Attributes:
         recorder: opens sessions to be recorded, and returns the state of its intake.
@@ -176,8 +179,10 @@ class Log:
         retention: Retention | None = None,
         idle_after: float | None = None,
         again: Callable[[], Store] | None = None,
+        tallies: TallyFiles | None = None,
     ) -> None:
         self._again = again
+        self._tallies = tallies
         if retention is not None:
             retention.query()  # to refuse it at once
         self._retention = retention
@@ -204,6 +209,7 @@ class Log:
             linger=linger,
             hurried=lambda: any(updates.is_awaited for updates in self._watches),
             successors=idle_after is not None,
+            tallies=tallies,
         )
         self.unwritten: tuple[Unwritten, ...] = ()
         self._watches: list[LiveUpdates] = []
@@ -508,7 +514,9 @@ class Log:
         """Erases sessions and their forks, here and in the spill files; see ``Store.forget``."""
         for name in named(session):
             await self.recorder.flush(name)
-        files = () if self._spill is None else (self._spill,)
+        files: list[Cache] = [] if self._spill is None else [self._spill]
+        if self._tallies is not None and await anyio.to_thread.run_sync(self._tallies.exist):
+            files.append(self._tallies)
         return await self._store.forget(session, caches=(*caches, *files), compact=compact)
 
     append = StoreMethod(Store.append)

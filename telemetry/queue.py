@@ -155,6 +155,7 @@ class SessionQueue:
         opened: the opening to record if the log does not have the session.
         state: state of its trace; None if that has to be read (again).
         aliases: ids of events that the log holds without them, and their trace versions.
+        opening: the opening as a tally keeps it; None if it was not needed.
     """
 
     __slots__ = (
@@ -169,6 +170,7 @@ class SessionQueue:
         "lock",
         "lost",
         "opened",
+        "opening",
         "queue",
         "session",
         "state",
@@ -177,6 +179,7 @@ class SessionQueue:
     def __init__(self, session: str, opened: SessionOpened) -> None:
         self.session = session
         self.opened = opened
+        self.opening: bytes | None = None
         self.state: TraceState | None = None
         self.lock = anyio.Lock()  # one at a time reads or writes the trace
         # The intake's lock protects these.
@@ -190,6 +193,11 @@ class SessionQueue:
         self.aliases: dict[str, int] = {}
         self.alone = 0  # how many commands are written one by one, since together they failed
         self.error = ""
+
+    @property
+    def is_in_the_log(self) -> bool:
+        """Whether the log is known to have the session."""
+        return self.state is not None and self.state.version > 0
 
     def is_outdated(self, base: Ref) -> bool:
         """Whether a base looks outdated, so that it is worth waiting for what the log says."""

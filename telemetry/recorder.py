@@ -25,7 +25,8 @@ from .jsonable import text
 from .queue import IntakeStatistics, OnFull, QueuedCommand, SessionQueue, Unwritten
 from .receipt import Awaited, Receipt
 from .session import About, Recording, check_about, opening
-from .spill import SpillFiles
+from .spill import Leftover, SpillFiles
+from .tally import Tally, TallyFiles
 
 __all__ = ("DEADLINE", "LINGER", "ROOM", "Recorder")
 
@@ -61,6 +62,8 @@ class Recorder:
         hurried: whether a reader waits for all recorded events.
         successors: if a session that was closed as idle is opened again, continue it in a new
             session that names it.
+        tallies: where events that wait in memory alone are counted, in case the process is killed;
+            None for beside the spill files, if there are any.
 
     Attributes:
         durable: as above.
@@ -84,8 +87,12 @@ class Recorder:
         linger: float = LINGER,
         hurried: Callable[[], bool] = lambda: False,
         successors: bool = False,
+        tallies: TallyFiles | None = None,
     ) -> None:
         self._log = log
+        if tallies is None and spill is not None:
+            tallies = spill.tallies
+        self._tallies = tallies
         self._successors = successors
         self._spill = spill
         self._strict = strict
@@ -233,9 +240,7 @@ class Recorder:
     async def __aenter__(self) -> Self:
         self._process = OwnProcess()
         get_logger("telemetry")  # so that it is loaded before anything is wrong
-        tally = None
-        if self._spill is not None:
-            tally = await anyio.to_thread.run_sync(self._spill.open_tally)
+        tally = await anyio.to_thread.run_sync(self._open_tally)
         self._intake = Intake(
             self._log,
             limit=self._room,
@@ -246,21 +251,34 @@ class Recorder:
             linger=self._linger,
             hurried=self._hurried,
             tally=tally,
+            opening=self._tallies.opening if tally is not None and self._tallies else None,
         )
+        found: list[Leftover] = []
         if self._spill is not None:
             await anyio.to_thread.run_sync(self._spill.check)
             found = await anyio.to_thread.run_sync(self._spill.take_over)
-            lanes = [self._lane(left.session, left.opened) for left in found]
+        lanes = [self._lane(left.session, left.opened) for left in found]
+        if self._tallies is not None:
             # Before what is on the disk is written: by then, the log is as the other process left it.
-            for killed in await anyio.to_thread.run_sync(self._spill.take_tallies):
-                self._intake.note_killed(self._lane(killed.session, {}), killed)
-            for lane, left in zip(lanes, found, strict=True):
-                self._intake.adopt(lane, left)
-            await anyio.to_thread.run_sync(self._spill.drop_tallies)
+            for killed in await anyio.to_thread.run_sync(self._tallies.take):
+                self._intake.note_killed(self._lane(killed.session, killed.opened or {}), killed)
+        for lane, left in zip(lanes, found, strict=True):
+            self._intake.adopt(lane, left)
+        if self._tallies is not None:
+            await anyio.to_thread.run_sync(self._tallies.drop)
         self._tasks: TaskGroup = anyio.create_task_group()
         await self._tasks.__aenter__()
         self._tasks.start_soon(self._intake.run, name=f"recorder of {self._log.url}")
         return self
+
+    def _open_tally(self) -> Tally | None:
+        """A tally of this process; None if there can be none."""
+        if self._tallies is None:
+            return None
+        try:
+            return self._tallies.open()
+        except OSError:  # ``check`` says so of spill files; a log in such a place is for reading
+            return None
 
     async def __aexit__(
         self,

@@ -38,12 +38,11 @@ from ..engine.session.commands import (
 )
 from .queue import QueuedCommand, SessionQueue
 from .receipt import Receipt, Ref
-from .tally import Killed, Tally, read_tally
+from .tally import TallyFiles, lock_file, take_file
 
-__all__ = ("Leftover", "Spill", "SpillFiles", "is_on_a_server")
+__all__ = ("Leftover", "Spill", "SpillFiles", "is_on_a_server", "tallies_beside")
 
 _ENDING: Final = ".spill"
-_TALLY: Final = ".tally"
 _PAGE: Final = 1 << 20  # bytes read at once
 _KINDS: Final[dict[str, type[Command]]] = {
     kind.__name__: kind
@@ -86,6 +85,18 @@ class Spill(msgspec.Struct, frozen=True, kw_only=True):
             return Path(named)
         state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
         return Path(state) / "duolog" / "spill"
+
+
+def tallies_beside(url: str, redact: Redact | None) -> TallyFiles | None:
+    """The tallies of a log in a file, next to that file; None for a log elsewhere."""
+    if not url.startswith("sqlite:///"):
+        return None
+
+    def place() -> tuple[Path, str]:
+        path = Path(_log_at(url))
+        return path.parent, path.name
+
+    return TallyFiles(place, redact, make=False)
 
 
 def is_on_a_server(url: str) -> bool:
@@ -219,7 +230,6 @@ class SpillFiles:
         self._count = 0
         self._own: _File | None = None
         self._adopted: list[_File] = []
-        self._tallies: list[_File] = []
         self._warned = False
 
     @property
@@ -231,35 +241,10 @@ class SpillFiles:
     def _prefix(self) -> str:
         return hashlib.sha256(_log_at(self._url).encode()).hexdigest()[:16]
 
-    def open_tally(self) -> Tally | None:
-        """A tally of this process; None if there can be none."""
-        try:
-            directory = self.settings.place()
-            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-            path = directory / f"{self._prefix}-{os.getpid()}-{secrets.token_hex(4)}{_TALLY}"
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-            _lock(descriptor)
-            return Tally(path, descriptor)
-        except OSError as error:
-            self._warn(error)
-            return None
-
-    def take_tallies(self) -> list[Killed]:
-        """What processes that were killed had in memory alone; their files stay until ``drop_tallies``."""
-        found: list[Killed] = []
-        for path in self._paths(_TALLY):
-            descriptor = _taken(path)
-            if descriptor is not None:
-                file = _File(path, descriptor)
-                self._tallies.append(file)
-                found += read_tally(os.pread(descriptor, file.size, 0))
-        return found
-
-    def drop_tallies(self) -> None:
-        """Removes the tallies that were taken."""
-        for file in self._tallies:
-            file.remove()
-        self._tallies.clear()
+    @cached_property
+    def tallies(self) -> TallyFiles:
+        """The tallies in the same directory."""
+        return TallyFiles(lambda: (self.settings.place(), self._prefix), self._redact)
 
     @property
     def in_use(self) -> bool:
@@ -350,7 +335,7 @@ class SpillFiles:
             path = directory / f"{self._prefix}-{os.getpid()}-{secrets.token_hex(4)}{_ENDING}"
             flags = os.O_RDWR | os.O_CREAT | os.O_EXCL
             descriptor = os.open(path, flags, 0o600)
-            _lock(descriptor)
+            lock_file(descriptor)
             self._own = _File(path, descriptor)
         return self._own
 
@@ -419,7 +404,7 @@ class SpillFiles:
         """
         taken: list[tuple[_File, list[_Line]]] = []
         for path in sorted(self._paths(), key=_changed):
-            descriptor = _taken(path)
+            descriptor = take_file(path)
             if descriptor is None:
                 continue
             lines = [held for _, line in _lines(path) if (held := _decoded(line)) is not None]
@@ -435,15 +420,15 @@ class SpillFiles:
                 file.remove()
         return found
 
-    def _paths(self, ending: str = _ENDING) -> list[Path]:
+    def _paths(self) -> list[Path]:
         try:
-            return list(self.settings.place().glob(f"{self._prefix}-*{ending}"))
+            return list(self.settings.place().glob(f"{self._prefix}-*{_ENDING}"))
         except OSError:
             return []
 
     def exist(self) -> bool:
         """Whether any process has files of this log here."""
-        return bool(self._paths())
+        return bool(self._paths()) or self.tallies.exist()
 
     # --- erasing ----------------------------------------------------------------------------------
 
@@ -454,6 +439,7 @@ class SpillFiles:
         await run_sync(self._forget, frozenset(sessions))
 
     def _forget(self, sessions: frozenset[str]) -> None:
+        self.tallies.erase(sessions)
         for path in self._paths():
             try:
                 descriptor = os.open(path, os.O_RDWR)
@@ -468,29 +454,6 @@ class SpillFiles:
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
-
-
-def _lock(descriptor: int) -> None:
-    """Locks a file for as long as this process has it open. Raises OSError if another has it."""
-    if sys.platform == "win32":
-        raise OSError("spill files need locks that this system does not have")
-    import fcntl
-
-    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def _taken(path: Path) -> int | None:
-    """A descriptor of a file whose process is gone, locked; None if it lives, or the file is gone."""
-    try:
-        descriptor = os.open(path, os.O_RDWR)
-    except OSError:
-        return None
-    try:
-        _lock(descriptor)
-    except OSError:
-        os.close(descriptor)
-        return None
-    return descriptor
 
 
 def _changed(path: Path) -> float:

@@ -31,7 +31,7 @@ from duolog.engine.redacting import redact_secrets
 from duolog.telemetry.log import Log
 from duolog.telemetry.recorder import Recorder
 from duolog.telemetry.spill import Spill, SpillFiles, is_on_a_server
-from duolog.telemetry.tally import Killed, Tally, read_tally
+from duolog.telemetry.tally import Killed, Tally, TallyFiles, read_tally
 from gated_log import Gate
 
 KEY = "sk-ant-api03-" + "a1B2c3D4" * 8
@@ -511,3 +511,77 @@ def test_a_tally_grows_and_is_read_as_it_was(tmp_path: Path) -> None:
     assert found["s-9"] == Killed("s-9", 1, 4, 19.0, 19.0)
     tally.close()
     assert path.exists()
+
+
+async def test_a_session_that_begins_with_a_kill_keeps_its_labels(
+    gate: Gate, tmp_path: Path
+) -> None:
+    labels = {"country": "NZ", "key": KEY}
+    spill = SpillFiles(Spill(directory=tmp_path / "spill", size=1), "memory://", redact_secrets)
+    async with killed(Recorder(gate.log, retry=0.01, spill=spill), tmp_path) as r:
+        gate.fail(away)
+        about = {"user": "u1", "private": {"human": {"goal": "secret"}}}
+        s = await r.session("new", task="support", agent="v7", labels=labels, **about)
+        await s.human.says("Anybody there?")
+        long = await r.session("long", task="x" * 5000, user="u2")
+        await long.human.says("Hello?")
+    held = b"".join(path.read_bytes() for path in (tmp_path / "spill").iterdir())
+    assert b"support" in held
+    for hidden in (KEY.encode(), b"secret", b"Anybody"):
+        assert hidden not in held
+    gate.heal()
+    async with Recorder(gate.log, retry=0.01, spill=full(tmp_path)) as recorder:
+        await recorder.flush("new")
+        await recorder.flush("long")
+    for session, user, task in (("new", "u1", "support"), ("long", "u2", None)):
+        opened = (await anext(gate.log.read(session))).event
+        assert isinstance(opened, duolog.SessionOpened)
+        group = opened.config["group"]
+        assert isinstance(group, dict)
+        assert group["user"] == user
+        assert task is None or (opened.task, group["country"]) == (task, "NZ")
+        [mark] = await marks(gate.log, session)
+        assert isinstance(mark, RecordsLost)
+        assert mark.count == 1
+
+
+async def test_a_log_in_a_file_marks_a_kill_without_spill_files(tmp_path: Path) -> None:
+    dying, later = tmp_path / "dying", tmp_path / "later"
+    dying.mkdir()
+    later.mkdir()
+    async with duolog.open(f"sqlite:///{dying / 'chats.db'}", linger=0.05) as log:
+        s = await log.session("s", user="u1")
+        await s.human.says("first", durable=True)
+        await s.human.says("second")
+        t = await log.session("t", user="u2")
+        await t.human.says("third")
+        move_tallies(dying, later)  # as a kill would leave them; the events do not reach the copy
+    assert not list(dying.glob("*.tally"))
+    async with duolog.open(f"sqlite:///{later / 'chats.db'}") as log:
+        await log.recorder.flush("s")
+        await log.recorder.flush("t")
+        lost = [one for name in ("s", "t") for one in await marks(log, name)]
+        assert [one.count for one in lost if isinstance(one, RecordsLost)] == [1, 1]
+        opened = (await anext(log.read("t"))).event
+        assert isinstance(opened, duolog.SessionOpened)
+        assert opened.config["group"] == {"user": "u2"}
+        t = await log.session("t")
+        await t.human.says("back")
+        assert (await log.forget("t")).caches == ()
+    assert not list(later.glob("*.tally"))
+
+
+def test_a_session_is_erased_from_the_tally_of_another_process(tmp_path: Path) -> None:
+    files = TallyFiles(lambda: (tmp_path, "chats.db"), None)
+    tally = files.open()
+    opening = files.opening("s", duolog.SessionOpened("support", "1", (), "utc"), 1.0)
+    tally.add("s", 2, 1.0, 0, opening)
+    tally.add("t", 1, 1.0, 0)
+    other = TallyFiles(lambda: (tmp_path, "chats.db"), None)
+    assert other.exist()
+    assert not files.exist()
+    other.erase(frozenset(["s"]))
+    [path] = tmp_path.iterdir()
+    assert b"support" not in path.read_bytes()
+    tally.add("s", 1, 2.0, 0)  # by its own process
+    assert [one.session for one in read_tally(path.read_bytes())] == ["t"]
