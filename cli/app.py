@@ -28,6 +28,7 @@ COMMANDS = (
     "oversight",
     "sessions",
     "show",
+    "review",
     "replay",
     "score",
     "watch",

@@ -19,6 +19,8 @@ Filters, of which a session has to meet all:
   utility=0.5..0.8       also ..0.3, 0.5.., none, or '>=0.5' in quotes
   rounds=5..             also events, and lasted in seconds
   tau=2                  this tolerance is used up; tau alone: any of 1 to 3
+  tag=wrong-goal         a tag by a reviewer; also reviewer=anna, rated=..2;
+                         none for sessions without one
   dinner                 a text in id, task, instance, state or labels"""
 """What filters there are, for the help."""
 

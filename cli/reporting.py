@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Literal, TypeAlias
@@ -16,10 +16,10 @@ from ..engine.errors import InvalidInput
 from ..engine.log.contract import EventLog
 from ..experiments.sources import directory_of, is_file, judges_of, load
 from ..scoring.columns.table import Columns
-from ..scoring.comparison.agreement import agreement
+from ..scoring.comparison.agreement import agreement, review_agreement
 from ..scoring.comparison.pairs import OUTCOME, PairBy, compare
 from ..scoring.comparison.sensitivity import sensitivity
-from ..scoring.index.query import SessionQuery
+from ..scoring.index.query import SessionQuery, parse_query
 from ..scoring.index.select import check_labels, select
 from ..scoring.metrics import Convention, EffortAxis, Numbers
 from ..scoring.metrics.forks import compare_forks, without_forks
@@ -48,6 +48,7 @@ from ..scoring.report import (
 )
 from ..scoring.report.comparing import MOST_TASKS
 from ..scoring.report.summary import LISTED, by_rules_alone
+from ..scoring.reviews import Reviews, read_reviews
 from ..scoring.trajectory.options import Options
 from .lookup import existing_log, one_named
 from .output import print_text, say, say_left_out
@@ -161,7 +162,10 @@ def analysis_of(asked: Asked, analysis: Analysis) -> Document:
             sensitivity(_by_judge(asked), taus=taus, bootstrap=bootstrap, seed=seed)
         )
     if analysis == "agreement":
-        return agreement_document(agreement(_ratings(asked), resamples=bootstrap, seed=seed))
+        reviews = _reviews(asked.sources)
+        rounds = agreement(_ratings(asked, reviews), resamples=bootstrap, seed=seed)
+        reviewed = review_agreement(reviews, resamples=bootstrap, seed=seed) if reviews else None
+        return agreement_document(rounds, reviewed)
     if analysis == "oversight":
         by = asked.group_by or ("agent",)
         if len(by) > 1:
@@ -296,18 +300,41 @@ def _by_judge(asked: Asked) -> dict[str, Columns]:
     return dict(zip(judges, map(without_forks, found), strict=True))
 
 
-def _ratings(asked: Asked) -> dict[str, list[dict[str, int]]]:
-    """By session, the ratings of each round by judge."""
-    rounds: dict[str, list[dict[str, int]]] = {}
-    for judge, columns in _by_judge(asked).items():
+def _reviews(sources: Sequence[str]) -> dict[str, Reviews]:
+    """The reviews in some logs, by session; files and directories of tables hold none."""
+    reviewed = parse_query(["reviewer!=none"])
+
+    async def read(source: str) -> dict[str, Reviews]:
+        async with existing_log(source) as log:
+            names = [one.session async for one in select(log, reviewed)]
+            return {name: await read_reviews(log, name) for name in names}
+
+    if directory_of(sources) is not None:
+        return {}
+    found: dict[str, Reviews] = {}
+    for source in sources:
+        if not is_file(source):
+            found |= run(partial(read, source))
+    return found
+
+
+def _ratings(asked: Asked, reviews: Mapping[str, Reviews]) -> dict[str, list[dict[str, int]]]:
+    """By session, the ratings of each round by judge, and by reviewer if rounds are handoffs."""
+    rounds: dict[str, dict[int, dict[str, int]]] = {}
+    judges = _by_judge(asked) if not reviews or judges_of(asked.sources) else {}
+    for judge, columns in judges.items():
         ends, given = columns.starts.tolist(), columns.rounds.rating.tolist()
         for row, session in enumerate(columns.session):
-            mine = given[ends[row] : ends[row + 1]]
-            found = rounds.setdefault(session, [{} for _ in mine])
-            for ratings, rating in zip(found, mine, strict=True):
+            found = rounds.setdefault(session, {})
+            for number, rating in enumerate(given[ends[row] : ends[row + 1]], start=1):
                 if rating:
-                    ratings[judge] = rating
-    return rounds
+                    found.setdefault(number, {})[judge] = rating
+    for session, some in reviews.items() if asked.options.rounds == "handoff" else ():
+        for rated in some.ratings:
+            if rated.round is not None:
+                found = rounds.setdefault(session, {})
+                found.setdefault(rated.round, {})[f"reviewer {rated.by}"] = rated.rating
+    return {session: list(found.values()) for session, found in rounds.items()}
 
 
 def print_document(document: Document, form: Form = "text") -> None:

@@ -59,8 +59,9 @@ async def export_trajectories(
     if form == "trajectories":
         file.writelines(encode_trajectory(item) + b"\n" for item in found)
         return quantity(len(found), "trajectory", "trajectories")
-    seeds = {one.session.session: one.session.seed for one in sessions}
-    rows = tidy_rows(found, form, seeds=seeds)
+    by_id = {one.session.session: one.session for one in sessions}
+    seeds = {name: row.seed for name, row in by_id.items()}
+    rows = tidy_rows(found, form, seeds=seeds, reviews=by_id)
     if not rows:
         raise InvalidInput("nothing to write: the log holds no session with contents")
     (write_csv if to == "csv" else write_parquet)(rows, file)

@@ -11,13 +11,16 @@ from msgspec.structs import force_setattr
 from .codec import decode_body
 from .events import Event, Forgotten, Role, Unknown
 
-__all__ = ("ENGINE", "ENVIRONMENT", "RECORDING", "TRACE", "Draft", "Record", "Redact")
+__all__ = ("ENGINE", "ENVIRONMENT", "RECORDING", "REVIEW", "TRACE", "Draft", "Record", "Redact")
 
 TRACE = "trace"
 """Name of the stream that holds the acts of the actors."""
 
 RECORDING = "record"
 """Name of the stream in which a recorder reports lost events (``RecordsLost``)."""
+
+REVIEW = "review"
+"""Name of the stream that holds the tags, comments and ratings of reviewers."""
 
 ENGINE = "engine"
 """Name of the actor for the engine's own events: openings, nudges, limits. Its role is environment."""

@@ -37,7 +37,7 @@ _ROLES: Final = frozenset(get_args(Role))
 _FLAT: Final = frozenset(
     "MessageSent ApprovalGiven NoteTaken DraftDropped TurnYielded Nudged FeedbackGiven ActorFailed SessionClosed "
     "ProgressRated AlertSent EffortObserved ScorerFailed SimulatorFlagged StopAdvised "
-    "RecordsLost".split()
+    "RecordsLost TagAdded TagRemoved CommentAdded RatingGiven".split()
 )
 """Kinds in which nothing nests."""
 

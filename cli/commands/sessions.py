@@ -35,6 +35,7 @@ _LEAST = 10  # sessions, on the smallest screen
     epilog=example(
         "duolog sessions demo.db",
         "duolog sessions demo.db agent=two-stage state=abandoned,tolerance tau=2",
+        "duolog sessions demo.db --where tag=wrong-goal --where reviewer!=anna",
         "duolog sessions demo.db utility=..0.3 --sort utility --limit 20 --json",
         note=f"{FILTERS}\n\nMeasurements are kept in the log, so the next list is quick.",
     ),
@@ -44,6 +45,10 @@ def sessions_command(
     filters: Annotated[
         list[str] | None,
         typer.Argument(metavar="FILTER", help="Only sessions that meet all of these, below."),
+    ] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILTER", help="A filter as an option; may be given several times."),
     ] = None,
     state: Annotated[
         str | None,
@@ -81,7 +86,7 @@ def sessions_command(
     from ...scoring.index.query import parse_query
     from ...scoring.trajectory.options import Options
 
-    asked = [*(filters or ()), *(() if state is None else (f"state={state}",))]
+    asked = [*(filters or ()), *(where or ()), *(() if state is None else (f"state={state}",))]
     query = parse_query(asked)
     order = None if sort is None else parse_order(sort)
 

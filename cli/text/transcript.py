@@ -15,6 +15,7 @@ from ...engine.log.exchange.jsonl_export import to_jsonl
 from ...engine.records import Record
 from ...engine.rounds import RoundProjector
 from ...scoring.process import ProcessFold
+from ...scoring.reviews import ReviewFold, Reviews
 from ...scoring.trajectory.fold import TrajectoryFold
 from ...scoring.trajectory.options import Options
 from ...scoring.trajectory.points import Point, Trajectory, missing_utility
@@ -61,6 +62,7 @@ class SessionTranscript(msgspec.Struct, kw_only=True):
         trajectory: its trajectory.
         options: how it was scored.
         stops: by tolerance τ, the round after which it was used up.
+        reviews: by reviewers.
     """
 
     summary: SessionSummary
@@ -69,6 +71,7 @@ class SessionTranscript(msgspec.Struct, kw_only=True):
     trajectory: Trajectory
     options: Options
     stops: Mapping[int, int]
+    reviews: Reviews = Reviews()
 
     @property
     def wanted(self) -> str | None:
@@ -97,6 +100,7 @@ def make_transcript(
     fold = TrajectoryFold(summary.session, options)
     process = ProcessFold()
     projector = RoundProjector(options.rounds)
+    reviews = ReviewFold()
     contents = Contents()
     held: list[list[Record]] = [[]]
     updates: list[SnapshotTaken | None] = [None]
@@ -106,6 +110,7 @@ def make_transcript(
         projector.feed(record)
         fold.feed(record)
         process.feed(record)
+        reviews.feed(record)
         if projector.number > before:
             held.append([])
             updates.append(None)
@@ -138,6 +143,7 @@ def make_transcript(
         trajectory=trajectory,
         options=options,
         stops=fold.stops,
+        reviews=reviews.reviews,
     )
 
 
@@ -165,6 +171,7 @@ def transcript_data(transcript: SessionTranscript) -> dict[str, object]:
         "utility_missing": missing_utility(transcript.trajectory),
         "stops": {str(tau): number for tau, number in transcript.stops.items()},
         "process": transcript.trajectory.process,
+        "reviews": transcript.reviews,
         "rounds": [_round_data(one, transcript.trajectory.late) for one in transcript.rounds],
     }
 

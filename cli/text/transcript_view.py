@@ -15,6 +15,7 @@ from ...engine.text import quantity
 from ...scoring.display.texts import clean, duration, has_times, is_virtual, moment, number, shorten
 from ...scoring.display.updates import effort_words
 from ...scoring.process import Process
+from ...scoring.reviews import Reviews
 from ...scoring.trajectory.points import NO_ROUND, Point, counted, missing_utility
 from .page import Page
 from .records import RecordFormatter, RecordText
@@ -106,6 +107,8 @@ class _TranscriptPrinter:
         process = self._transcript.trajectory.process
         if process is not None and process.human_initiatives is not None:
             page.plain(Text(process_text(process), style="dim"))
+        if self._transcript.reviews:
+            page.plain(Text(_reviews_text(self._transcript.reviews), style="dim"))
 
     def _outcome(self) -> Text:
         summary, trajectory = self._transcript.summary, self._transcript.trajectory
@@ -190,6 +193,16 @@ def round_text(point: Point, before: float | None) -> Text:
         return text.append("pending" if point.pending else "–", style="dim")
     style = "red" if is_unproductive(point.rating) else "green" if point.rating > PRODUCTIVE else ""
     return text.append(f"{point.rating}/5", style=style)
+
+
+def _reviews_text(reviews: Reviews) -> str:
+    """The reviewers, their tags and mean rating; the comments are records of the last round."""
+    parts = [f"reviewed by {', '.join(map(clean, reviews.reviewers))}"]
+    if reviews.names:
+        parts.append(f"tags {', '.join(map(clean, reviews.names))}")
+    if reviews.rating is not None:
+        parts.append(f"rated {reviews.rating:.3g}")
+    return "; ".join(parts)
 
 
 def process_text(process: Process) -> str:

@@ -3,7 +3,8 @@
 Every event is a frozen struct whose JSON names its kind. Adding an optional field is compatible;
 anything more raises the event's ``schema`` number and adds an upcaster (see ``codec``).
 Trace events record what the actors did. Measurement events record the results of scorers, in
-separate streams. An event never embeds history; it refers to other events by trace version.
+separate streams. Review events record what reviewers add, in the stream ``review``. An event never
+embeds history; it refers to other events by trace version.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from .parts import (
     Tokens,
     Unknown,
 )
+from .reviews import CommentAdded, RatingGiven, TagAdded, TagRemoved
 from .trace import (
     UNKNOWN_MODEL,
     ActionResolved,
@@ -65,6 +67,7 @@ __all__ = (
     "ApprovalAsked",
     "ApprovalGiven",
     "CloseReason",
+    "CommentAdded",
     "DraftDropped",
     "EffortObserved",
     "Event",
@@ -78,6 +81,7 @@ __all__ = (
     "Participant",
     "ProfileChanged",
     "ProgressRated",
+    "RatingGiven",
     "RecordsLate",
     "RecordsLost",
     "Role",
@@ -88,6 +92,8 @@ __all__ = (
     "SimulatorFlagged",
     "SnapshotTaken",
     "StopAdvised",
+    "TagAdded",
+    "TagRemoved",
     "Tokens",
     "TurnYielded",
     "Unknown",
@@ -122,6 +128,10 @@ EVENTS: Mapping[str, type[Event]] = {
         StopAdvised,
         RecordsLate,
         RecordsLost,
+        TagAdded,
+        TagRemoved,
+        CommentAdded,
+        RatingGiven,
     )
 }
 """Every kind of event, by the name it has on the wire."""

@@ -306,6 +306,10 @@ _SESSION: Final[Mapping[str, str]] = {
     "lost": "int64",
     "coarse": "int64",
     "rounds": "int64",
+    "tags": "strings",
+    "reviewers": "strings",
+    "review_rating": "double",
+    "comments": "int64",
 }
 """Columns of the session table: fields of ``SessionRow``. Process measures and effort come after them."""
 
@@ -347,8 +351,19 @@ _NUMBERS: Final = (
     "forked_at",
     "lost",
     "coarse",
+    "review_rating",
+    "comments",
 )
-_LATER: Final = ("forked_version", "lost", "coarse", "problem")
+_LATER: Final = (
+    "forked_version",
+    "lost",
+    "coarse",
+    "problem",
+    "tags",
+    "reviewers",
+    "review_rating",
+    "comments",
+)
 """Columns that tables of older versions do not have; their values are missing there."""
 
 COLUMNS: Final = hashlib.sha256(
@@ -562,6 +577,8 @@ class _TablesReader:
             problem=_coded(self._column("sessions", "problem")),
             candidates=_lists(self._column("sessions", "candidates")),
             judges=_lists(self._column("sessions", "judges")),
+            tags=_lists(self._column("sessions", "tags")),
+            reviewers=_lists(self._column("sessions", "reviewers")),
             faults=_counts(self._column("sessions", "faults")),
             measures=Coded(np.where(begun, 0, -1).astype(np.int32), (MEASURES,)),
             forked_from=_coded(self._column("sessions", "forked_from")),

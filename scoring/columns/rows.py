@@ -15,6 +15,7 @@ from ...engine.events import ApprovalGiven, Origin, SessionOpened
 from ...engine.log.summary import FORGOTTEN
 from ...engine.records import TRACE, Record
 from ..process import Process, ProcessFold
+from ..reviews import ReviewFold, Reviews
 from ..trajectory.fold import TrajectoryFold
 from ..trajectory.options import Options, plugged_annotator
 from ..trajectory.output_lines import OutputLines
@@ -44,7 +45,7 @@ DEFINITIONS: Final = 3
 separate round. 3: every evaluated session that began counts; a closing round holds messages of
 humans only; the scorer whose utility counts is never guessed."""
 
-FOLD_VERSION: Final = 5
+FOLD_VERSION: Final = 6
 """Version of the fold from records to rows. Raise it if the same records give other rows."""
 
 PROCESS_MEASURES: Final = (
@@ -106,6 +107,11 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         rounds: how many rounds it has, a closing one included.
         waiting: approvals that an agent has asked for and no human has answered yet.
         unreadable: why a record could not be read, if there was one; the row says what the others give.
+        tags: the tags by reviewers, of the session or a part of it.
+        reviewers: everyone who has reviewed the session.
+        review_rating: the mean rating of the whole session by its reviewers, 1 to 5; None without a
+            rating.
+        comments: how many comments reviewers have added.
     """
 
     session: str
@@ -137,6 +143,10 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     rounds: int = 0
     waiting: int = 0
     unreadable: str = ""
+    tags: tuple[str, ...] = ()
+    reviewers: tuple[str, ...] = ()
+    review_rating: float | None = None
+    comments: int = 0
 
 
 class Folded(msgspec.Struct, frozen=True):
@@ -173,6 +183,7 @@ def rows_of(
     seed: int | None = None,
     waiting: int = 0,
     unreadable: str = "",
+    reviews: Reviews | None = None,
 ) -> Folded:
     """The rows of a trajectory.
 
@@ -182,7 +193,9 @@ def rows_of(
         seed: likewise.
         waiting: likewise.
         unreadable: likewise.
+        reviews: by reviewers; None for none.
     """
+    reviews = reviews or Reviews()
     origin = trajectory.forked_from
     row = SessionRow(
         session=trajectory.session,
@@ -214,6 +227,10 @@ def rows_of(
         rounds=len(trajectory.points),
         waiting=waiting,
         unreadable=unreadable,
+        tags=reviews.names,
+        reviewers=reviews.reviewers,
+        review_rating=reviews.rating,
+        comments=len(reviews.comments),
     )
     return Folded(row, trajectory.points)
 
@@ -279,6 +296,7 @@ class SessionFold:
         self.time = 0.0
         self.trajectory = TrajectoryFold(session, options, emit=False, output=output)
         self._process = ProcessFold(plugged_annotator(options), output=output)
+        self._reviews = ReviewFold()
         self._strict = strict
         self._key = 0
         self._seed: int | None = None
@@ -300,6 +318,7 @@ class SessionFold:
         try:
             self.trajectory.feed(record)
             self._process.feed(record)
+            self._reviews.feed(record)
             if record.kind == "SessionOpened" and isinstance(event := record.event, SessionOpened):
                 self._seed = event.seed
             elif record.kind == "ApprovalAsked":
@@ -322,4 +341,5 @@ class SessionFold:
             seed=self._seed,
             waiting=len(self._asked),
             unreadable=self._unreadable,
+            reviews=self._reviews.reviews,
         )

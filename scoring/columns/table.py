@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, Generic, TypeAlias, TypeVar, final
 
 import msgspec
@@ -15,6 +16,7 @@ from ..trajectory.points import Trajectory
 from .rows import PROCESS_MEASURES, Folded, rows_of
 
 __all__ = (
+    "TAG",
     "Coded",
     "Columns",
     "ColumnsBuilder",
@@ -32,6 +34,9 @@ Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.signedinteger[Any]]
 
 T = TypeVar("T", bound=Hashable)
+
+TAG: Final = "tag"
+"""The label by which sessions are grouped by the tags of reviewers."""
 
 
 class Coded(msgspec.Struct, Generic[T], frozen=True):
@@ -122,6 +127,10 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True):
         final_missing: sessions whose final performance is said to be missing.
         lost: events that could not be recorded; not a number if the source does not say.
         coarse: versions of the output that were not compared in full; not a number if the source does not say.
+        tags: the tags by reviewers.
+        reviewers: who reviewed the sessions.
+        review_rating: mean ratings by reviewers; not a number if nobody rated a session.
+        comments: how many comments of reviewers there are; not a number if the source does not say.
         process: process measures by name.
         effort: effort at the end of each session, by measure.
         starts: where the rounds of each session begin, and the number of all rounds.
@@ -152,6 +161,10 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True):
     final_missing: Flags
     lost: Floats
     coarse: Floats
+    tags: Coded[tuple[str, ...]]
+    reviewers: Coded[tuple[str, ...]]
+    review_rating: Floats
+    comments: Floats
     process: Mapping[str, Floats]
     effort: Mapping[str, Floats]
     starts: Integers
@@ -170,6 +183,9 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True):
     ) -> list[tuple[dict[str, str], Integers]]:
         """Groups some sessions by labels.
 
+        The label ``tag`` means the tags by reviewers, unless sessions have a label of that name.
+        A session with several tags is in the group of each.
+
         Args:
             rows: which sessions.
             labels: which labels; a session without one of them is in a group without it.
@@ -177,6 +193,15 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True):
         Returns:
             The labels and the rows of each group, in the order of their labels.
         """
+        names = list(labels)
+        if TAG in names and self.by_tag:
+            rest = [name for name in names if name != TAG]
+            found = [
+                ({name: {**group, **tag}[name] for name in names if name in {**group, **tag}}, some)
+                for tag, members in self._tagged(rows)
+                for group, some in self.grouped(members, rest)
+            ]
+            return sorted(found, key=lambda one: tuple(one[0].items()))
         names = [name for name in labels if name in self.labels]
         group = np.zeros(len(rows), np.int64)
         for name in names:
@@ -187,6 +212,22 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True):
         members = np.split(rows[order], np.flatnonzero(np.diff(group[order])) + 1)
         found = [(self.group(int(some[0]), names), some) for some in members if len(some)]
         return sorted(found, key=lambda one: tuple(one[0].items()))
+
+    @property
+    def by_tag(self) -> bool:
+        """Whether the label ``tag`` means the tags by reviewers."""
+        return TAG not in self.labels and any(self.tags.values)
+
+    def _tagged(self, rows: Integers) -> list[tuple[dict[str, str], Integers]]:
+        """Some sessions by tag; those without any come first."""
+        found: list[tuple[dict[str, str], Integers]] = []
+        untagged = rows[~self.tags.flags(bool)[rows]]
+        if len(untagged):
+            found.append(({}, untagged))
+        for tag in sorted({tag for tags in self.tags.counts(rows) for tag in tags}):
+            having = self.tags.flags(partial(_holds, tag))
+            found.append(({TAG: tag}, rows[having[rows]]))
+        return found
 
     def problems(self, rows: Integers) -> Integers:
         """The problem of some sessions as a number, by task and key; -1 if it is not known."""
@@ -229,6 +270,10 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, rounds=rounds)
 
 
+def _holds(tag: str, tags: tuple[str, ...]) -> bool:
+    return tag in tags
+
+
 def _taken(column: Array | Coded[Any], rows: Integers) -> Array | Coded[Any]:
     return column.take(rows) if isinstance(column, Coded) else column[rows]
 
@@ -256,6 +301,8 @@ _NUMBERS: Final = (
     "final",
     "lost",
     "coarse",
+    "review_rating",
+    "comments",
 )
 _CODED: Final = (
     "state",
@@ -267,6 +314,8 @@ _CODED: Final = (
     "faults",
     "measures",
     "forked_from",
+    "tags",
+    "reviewers",
 )
 _FLAGS: Final = ("baseline", "evaluated", "output", "silent", "estimated", "final_missing")
 _ROUND_FLAGS: Final = ("pending", "updated", "stale", "closing")
@@ -342,6 +391,8 @@ class ColumnsBuilder:
         self._code("candidates", at, [tuple(row.candidates) or None for row in rows])
         self._code("judges", at, [tuple(row.judges) for row in rows])
         self._code("faults", at, [tuple(row.faults.items()) for row in rows])
+        self._code("tags", at, [tuple(row.tags) or None for row in rows])
+        self._code("reviewers", at, [tuple(row.reviewers) or None for row in rows])
         self._code("forked_from", at, [row.forked_from for row in rows])
         self._code("measures", at, [None if end is None else tuple(end) for end in ends])
         for name in dict.fromkeys(name for row in rows for name in row.labels):

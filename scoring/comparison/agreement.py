@@ -1,4 +1,4 @@
-"""How far judges agree who rated the same rounds: Cohen's weighted κ and Krippendorff's α.
+"""How far judges or reviewers agree who rated the same things: Cohen's weighted κ and Krippendorff's α.
 
     κ_w = 1 - Σ w_ij o_ij / Σ w_ij e_ij        w_ij = (i - j)²   (Cohen 1968, quadratic weights)
     α   = 1 - D_o / D_e                        with the distance (i - j)²   (Krippendorff 2011)
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 import numpy as np
@@ -21,11 +21,26 @@ import numpy as np
 from ..columns.table import Floats
 from ..metrics.results import Estimate
 from ..metrics.sample import draws, interval
+from ..reviews import Reviews, units_of
 
-__all__ = ("Agreement", "Pair", "Rounds", "agreement", "alpha", "weighted_kappa")
+__all__ = (
+    "PRESENCE",
+    "SCALE",
+    "Agreement",
+    "Pair",
+    "ReviewAgreement",
+    "Rounds",
+    "agreement",
+    "alpha",
+    "review_agreement",
+    "weighted_kappa",
+)
 
-SCALE = (1, 2, 3, 4, 5)
+SCALE: Final = (1, 2, 3, 4, 5)
 """Likert ratings."""
+
+PRESENCE: Final = (1, 2)
+"""A tag of a reviewer: absent, present. On two values weighted κ and α are the nominal ones."""
 
 Ratings: TypeAlias = Mapping[str, int]
 """The ratings of one round, by judge; a judge that gave none is absent."""
@@ -43,7 +58,8 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
         rounds: rounds that both rated.
         kappa: weighted κ; its value is None if it is undefined.
         equal: share of rounds with the same rating; None if there are no rounds.
-        confusion: how often the first gave the row's rating and the second the column's, 1 to 5.
+        confusion: how often the first gave the row's rating and the second the column's, in the order
+            of the scale.
     """
 
     first: str
@@ -72,6 +88,38 @@ class Agreement(msgspec.Struct, frozen=True, kw_only=True):
     pairs: tuple[Pair, ...]
 
 
+class ReviewAgreement(msgspec.Struct, frozen=True, kw_only=True):
+    """Agreement of reviewers.
+
+    Attributes:
+        ratings: of their ratings; the unit is a session, a round or a record.
+        tags: of each tag of whole sessions, by tag; the unit is a session.
+    """
+
+    ratings: Agreement
+    tags: Mapping[str, Agreement]
+
+
+def review_agreement(
+    reviews: Mapping[str, Reviews], *, resamples: int = 1000, seed: int = 0
+) -> ReviewAgreement:
+    """The agreement of all reviewers who reviewed the same sessions.
+
+    Args:
+        reviews: of each session, by its id.
+        resamples: bootstrap resamples; 0 for no intervals.
+        seed: seeds the resampling.
+    """
+    ratings, tags = units_of(reviews)
+    return ReviewAgreement(
+        ratings=agreement(ratings, resamples=resamples, seed=seed),
+        tags={
+            tag: agreement(units, resamples=resamples, seed=seed, scale=PRESENCE)
+            for tag, units in tags.items()
+        },
+    )
+
+
 def weighted_kappa(pairs: Sequence[tuple[int, int]]) -> float | None:
     """Cohen's κ with quadratic weights of two judges' ratings of the same rounds.
 
@@ -93,13 +141,16 @@ def alpha(rounds: Sequence[Sequence[int]]) -> float | None:
     return _defined(_alpha(_round_sums(rounds)))
 
 
-def agreement(rounds: Rounds, *, resamples: int = 1000, seed: int = 0) -> Agreement:
+def agreement(
+    rounds: Rounds, *, resamples: int = 1000, seed: int = 0, scale: Sequence[int] = SCALE
+) -> Agreement:
     """The agreement of all judges who rated the same rounds.
 
     Args:
         rounds: the ratings of each session's rounds, by judge.
         resamples: bootstrap resamples; 0 for no intervals.
         seed: seeds the resampling.
+        scale: the values that ratings can have.
     """
     sessions = {
         name: [ratings for ratings in found if len(ratings) > 1] for name, found in rounds.items()
@@ -114,14 +165,16 @@ def agreement(rounds: Rounds, *, resamples: int = 1000, seed: int = 0) -> Agreem
         alpha=_estimate(_alpha, sums, resamples, f"{seed}/alpha", "no round has two ratings"),
         pairs=tuple(
             [
-                _pair(sessions, first, second, resamples, seed)
+                _pair(sessions, first, second, resamples, seed, scale)
                 for first, second in combinations(judges, 2)
             ]
         ),
     )
 
 
-def _pair(sessions: Rounds, first: str, second: str, resamples: int, seed: int) -> Pair:
+def _pair(
+    sessions: Rounds, first: str, second: str, resamples: int, seed: int, scale: Sequence[int]
+) -> Pair:
     shared = [
         [(each[first], each[second]) for each in found if first in each and second in each]
         for found in sessions.values()
@@ -141,7 +194,7 @@ def _pair(sessions: Rounds, first: str, second: str, resamples: int, seed: int) 
             "no round was rated by both",
         ),
         equal=sum(a == b for a, b in flat) / len(flat) if flat else None,
-        confusion=tuple([tuple([table[a, b] for b in SCALE]) for a in SCALE]),
+        confusion=tuple([tuple([table[a, b] for b in scale]) for a in scale]),
     )
 
 

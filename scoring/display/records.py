@@ -22,6 +22,7 @@ from ...engine.events import (
     AlertSent,
     ApprovalAsked,
     ApprovalGiven,
+    CommentAdded,
     DraftDropped,
     EffortObserved,
     FeedbackGiven,
@@ -32,6 +33,7 @@ from ...engine.events import (
     Nudged,
     ProfileChanged,
     ProgressRated,
+    RatingGiven,
     RecordsLate,
     RecordsLost,
     Role,
@@ -41,6 +43,8 @@ from ...engine.events import (
     SimulatorFlagged,
     SnapshotTaken,
     StopAdvised,
+    TagAdded,
+    TagRemoved,
     TurnYielded,
     Unknown,
     UtilityScored,
@@ -179,7 +183,7 @@ def describe(record: Record, context: Context | None = None) -> Description:
         CodecError: its body is damaged.
     """
     context = context or Context()
-    found = _act(record, context) or _call(record) or _measurement(record)
+    found = _act(record, context) or _call(record) or _review(record) or _measurement(record)
     return replace(found, actor=record.actor, role=record.role)
 
 
@@ -370,6 +374,29 @@ def _measurement(record: Record) -> Description:
             return _aside(f"alert {one_line(rule)}", value, error, failed=outcome == "failed")
         case _:
             return Description(f"({one_line(record.kind)})", tone="quiet")
+
+
+def _review(record: Record) -> Description | None:
+    """A review; None for other events."""
+    event = record.event
+    if not isinstance(event, TagAdded | TagRemoved | CommentAdded | RatingGiven):
+        return None
+    about = _subject(event)
+    match event:
+        case TagAdded(tag=tag):
+            return _aside(f"tags {about}", one_line(tag))
+        case TagRemoved(tag=tag):
+            return _aside(f"removes a tag from {about}", one_line(tag))
+        case CommentAdded(text=text):
+            return _aside(f"comments on {about}", "", text)
+        case RatingGiven(rating=rating):
+            return _aside(f"rates {about}", f"{rating}/5")
+
+
+def _subject(event: TagAdded | TagRemoved | CommentAdded | RatingGiven) -> str:
+    if event.round is not None:
+        return f"round {event.round}"
+    return "the session" if event.of is None else f"record {event.of}"
 
 
 def _opening(event: SessionOpened) -> Description:

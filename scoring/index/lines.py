@@ -168,6 +168,9 @@ class ListedSession(msgspec.Struct, frozen=True, kw_only=True):
         stops: by tolerance τ that is used up, the round after which it is; unset if no tolerance was
             asked for.
         lost: events that could not be recorded, so that rounds and effort are incomplete.
+        tags: the tags by reviewers.
+        reviewers: who has reviewed it.
+        rated: the mean rating by reviewers; None without a rating.
     """
 
     session: str
@@ -187,6 +190,9 @@ class ListedSession(msgspec.Struct, frozen=True, kw_only=True):
     utility_missing: str | None
     stops: Mapping[int, int] | UnsetType = UNSET
     lost: int = 0
+    tags: tuple[str, ...] = ()
+    reviewers: tuple[str, ...] = ()
+    rated: float | None = None
 
 
 def listed(summary: SessionSummary, line: SessionLine, taus: Sequence[int] = ()) -> ListedSession:
@@ -215,6 +221,9 @@ def listed(summary: SessionSummary, line: SessionLine, taus: Sequence[int] = ())
         utility_missing=line.missing,
         stops=line.stops(taus) if taus else UNSET,
         lost=line.lost,
+        tags=line.row.tags,
+        reviewers=line.row.reviewers,
+        rated=line.row.review_rating,
     )
 
 

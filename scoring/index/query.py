@@ -16,6 +16,7 @@ from ...engine.events import CloseReason
 from ...engine.log.contract import SessionSummary
 from ...engine.log.summary import FORGOTTEN
 from ...engine.text import suggestion
+from ..columns.rows import SessionRow
 from ..trajectory.options import Options
 from .lines import SessionLine
 
@@ -34,11 +35,14 @@ KEYS: Final = (
     "lasted",
     "utility",
     "tau",
+    "tag",
+    "reviewer",
+    "rated",
 )
 """The keys that a condition may be about, apart from the labels of sessions."""
 
 _NONE: Final = "none"  # the word for a missing value
-_NUMBERS: Final = ("rounds", "events", "lasted", "utility", "tau")
+_NUMBERS: Final = ("rounds", "events", "lasted", "utility", "tau", "rated")
 _HIGHEST: Final = 1000  # the largest tolerance that a query may ask for
 _DOTS: Final = ".."
 _CONDITION = re.compile(r"([^\s=<>!]+)(!=|<=|>=|=|<|>)(.*)", re.DOTALL)
@@ -136,6 +140,9 @@ class SessionQuery(msgspec.Struct, frozen=True, kw_only=True):
         rounds: conditions on the number of rounds.
         utility: conditions on the utility after the last round.
         tolerances: conditions on the tolerances τ that are used up.
+        tags: conditions on the tags by reviewers, or on a label of the name ``tag``.
+        reviewers: conditions on who has reviewed the session.
+        rated: conditions on the mean rating by reviewers.
     """
 
     words: tuple[str, ...] = ()
@@ -144,6 +151,9 @@ class SessionQuery(msgspec.Struct, frozen=True, kw_only=True):
     rounds: tuple[Ranges, ...] = ()
     utility: tuple[Ranges, ...] = ()
     tolerances: tuple[Ranges, ...] = ()
+    tags: tuple[Matching, ...] = ()
+    reviewers: tuple[Matching, ...] = ()
+    rated: tuple[Ranges, ...] = ()
 
     def __bool__(self) -> bool:
         return self != SessionQuery()
@@ -156,7 +166,12 @@ class SessionQuery(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def needs_lines(self) -> bool:
         """Whether a condition is about measurements of rounds."""
-        return bool(self.rounds or self.utility or self.tolerances)
+        return bool(self.rounds or self.utility or self.tolerances or self.asks_reviews)
+
+    @property
+    def asks_reviews(self) -> bool:
+        """Whether a condition is about what reviewers have added."""
+        return bool(self.tags or self.reviewers or self.rated)
 
     @property
     def taus(self) -> tuple[int, ...]:
@@ -194,10 +209,21 @@ class SessionQuery(msgspec.Struct, frozen=True, kw_only=True):
     def admits_line(self, line: SessionLine) -> bool:
         """Whether a session meets the other conditions, by its line."""
         stops = line.stops(self.taus) if self.tolerances else {}
-        return self.admits_measures(line.rounds, line.utility, stops)
+        return self.admits_measures(line.rounds, line.utility, stops) and (
+            not self.asks_reviews or self._admits_reviews(line.row)
+        )
+
+    def _admits_reviews(self, row: SessionRow) -> bool:
+        label = row.labels.get("tag")
+        tags = row.tags if label is None else (*row.tags, label)
+        return (
+            all(text.holds(tags) for text in self.tags)
+            and all(text.holds(row.reviewers) for text in self.reviewers)
+            and all(ranges.hold(row.review_rating) for ranges in self.rated)
+        )
 
     def admits_measures(self, rounds: int, utility: float | None, stops: Mapping[int, int]) -> bool:
-        """As ``admits_line``.
+        """As ``admits_line``, without the conditions on reviews.
 
         Args:
             rounds: how many rounds have begun.
@@ -235,7 +261,8 @@ def parse_query(terms: Iterable[str]) -> SessionQuery:
     words: list[str] = []
     texts: list[Matching] = []
     numbers: list[tuple[_Envelope, Ranges]] = []
-    measured: dict[str, list[Ranges]] = {"rounds": [], "utility": [], "tau": []}
+    measured: dict[str, list[Ranges]] = {"rounds": [], "utility": [], "tau": [], "rated": []}
+    reviewed: dict[str, list[Matching]] = {"tag": [], "reviewer": []}
     for term in terms:
         if term in ("tau", "τ"):
             measured["tau"].append(Ranges(missing=True, negated=True))
@@ -250,6 +277,10 @@ def parse_query(terms: Iterable[str]) -> SessionQuery:
                 measured["tau"].append(_ranges("tau", operator, value, whole=1))
             case "utility":
                 measured["utility"].append(_ranges(key, operator, value, digits=3))
+            case "rated":
+                measured["rated"].append(_ranges(key, operator, value, digits=2))
+            case "tag" | "reviewer" as review:
+                reviewed[review].append(_matching(key, operator, value))
             case "rounds":
                 measured["rounds"].append(_ranges(key, operator, value, whole=0))
             case "events" | "lasted" as number:
@@ -263,6 +294,9 @@ def parse_query(terms: Iterable[str]) -> SessionQuery:
         rounds=tuple(measured["rounds"]),
         utility=tuple(measured["utility"]),
         tolerances=tuple(measured["tau"]),
+        tags=tuple(reviewed["tag"]),
+        reviewers=tuple(reviewed["reviewer"]),
+        rated=tuple(measured["rated"]),
     )
 
 

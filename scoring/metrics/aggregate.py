@@ -18,7 +18,7 @@ from ...engine.errors import InvalidInput
 from ...engine.log.summary import FORGOTTEN
 from ...engine.text import quantity
 from ..columns.rows import PROCESS_MEASURES
-from ..columns.table import Columns, Flags, Floats, Integers
+from ..columns.table import TAG, Columns, Flags, Floats, Integers
 from ..trajectory.points import NO_ROUND, UNDECIDED, Trajectory, undecided
 from ..trajectory.tolerance import check_taus
 from .buckets import make_buckets, token_ratios
@@ -129,6 +129,11 @@ def aggregate(
     facts.check_range()
     ordered = check_taus(taus)
     labels = chosen_labels(facts.columns, group_by)
+    if TAG in labels and facts.columns.by_tag and convention == "paper":
+        raise InvalidInput(
+            "a session can have several tags, and the published analysis cuts each group by itself: "
+            "group by tag under the convention 'formal'"
+        )
     report = _ReportFold(
         facts, convention, ordered, labels, bootstrap, seed, scores=scores, axis=axis
     ).report()
@@ -148,7 +153,13 @@ def chosen_labels(columns: Columns, group_by: Sequence[str] | None) -> tuple[str
     present = {name for name, coded in columns.labels.items() if (coded.codes >= 0).any()}
     if group_by is None:
         return tuple([name for name in LABELS if name in present])
+    if columns.by_tag:
+        present.add(TAG)
     for name in group_by:
+        if name == TAG and len(columns) and name not in present:
+            raise InvalidInput(
+                "no reviewer has tagged a session to group by: duolog review LOG SESSION --tag TAG --by NAME"
+            )
         if len(columns) and name not in present:
             known = ", ".join(sorted(present)) or "none"
             raise InvalidInput(f"no session has a label {name!r} to group by; choose from {known}")
@@ -198,7 +209,9 @@ class _ReportFold:
         scores: list[SessionScore] = []
         references: dict[tuple[tuple[str, str], ...], Estimate] = {}
         for (labels, rows), cut in zip(whole, cuts, strict=True):
-            beside = tuple([pair for pair in labels.items() if pair[0] not in _BESIDE])
+            beside = tuple(
+                [one for one in labels.items() if one[0] in columns.labels.keys() - _BESIDE]
+            )
             if beside not in references:
                 references[beside] = self._reference(dict(beside))
             groups.append(self._collaboration(labels, rows, values, cut, references[beside]))

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from ...engine.text import quantity
-from ..comparison.agreement import Agreement, Pair
+from ..comparison.agreement import Agreement, Pair, ReviewAgreement
 from ..comparison.pairs import Comparison, Difference
 from ..comparison.power import Power
 from ..comparison.sensitivity import Sensitivity, SensitivityRow
@@ -294,34 +294,57 @@ def sensitivity_document(found: Sensitivity) -> Document:
     )
 
 
-def agreement_document(found: Agreement) -> Document:
-    """How far judges agree, and a confusion table for each two of them."""
+def agreement_document(found: Agreement, reviews: ReviewAgreement | None = None) -> Document:
+    """How far judges and reviewers agree, and a confusion table for each two of them.
+
+    Args:
+        found: the agreement of judges, and of reviewers who rated rounds.
+        reviews: the agreement of reviewers; None if nobody reviewed.
+    """
     title = "Agreement of judges"
     if not found.pairs:
-        note = Note(text="No round was rated by two judges.")
-        return Document(title=title, notes=(note,), data=found)
-    overall = (
-        f"Krippendorff's α (interval scale) over {quantity(len(found.judges), 'judge')}: "
-        f"{_spread(found.alpha)}, {quantity(found.rounds, 'round')} of "
+        notes = noted("No round was rated by two judges.")
+    else:
+        notes = noted(_overall(found, "judge", "round"))
+    sections = [_judges(pair) for pair in found.pairs]
+    rows = [flat_row(pair) for pair in found.pairs]
+    data: object = found
+    if reviews is not None:
+        data = {"judges": found, "reviewers": reviews}
+        title = "Agreement of judges and reviewers"
+        if reviews.ratings.pairs:
+            notes += noted(f"Reviews: {_overall(reviews.ratings, 'reviewer', 'rated subject')}")
+        else:
+            notes += noted("No session, round or record was rated by two reviewers.")
+        sections += [_judges(pair, "rated subject") for pair in reviews.ratings.pairs]
+        rows += [{"of": "rating", **flat_row(pair)} for pair in reviews.ratings.pairs]
+        compared = {tag: one for tag, one in reviews.tags.items() if one.pairs}
+        if compared:
+            sections.append(_tags(compared))
+        rows += [
+            {"of": f"tag {tag}", **flat_row(pair)}
+            for tag, one in compared.items()
+            for pair in one.pairs
+        ]
+    return Document(title=title, sections=sections, notes=notes, data=data, rows=rows)
+
+
+def _overall(found: Agreement, who: str, what: str) -> str:
+    return (
+        f"Krippendorff's α (interval scale) over {quantity(len(found.judges), who)}: "
+        f"{_spread(found.alpha)}, {quantity(found.rounds, what)} of "
         f"{quantity(found.sessions, 'session')}."
     )
-    return Document(
-        title=title,
-        sections=[_judges(pair) for pair in found.pairs],
-        notes=noted(overall),
-        data=found,
-        rows=[flat_row(pair) for pair in found.pairs],
-    )
 
 
-def _judges(pair: Pair) -> Section:
+def _judges(pair: Pair, what: str = "round") -> Section:
     about = f"weighted κ {_spread(pair.kappa)}"
     if pair.kappa.value is None:
         about = f"no κ: {pair.kappa.reason}"
     ratings = range(1, 6)
     return Section(
         title=f"{pair.first} (rows) and {pair.second} (columns)",
-        about=f"{about}; {percent(pair.equal)} equal of {quantity(pair.rounds, 'round')}",
+        about=f"{about}; {percent(pair.equal)} equal of {quantity(pair.rounds, what)}",
         named=True,
         tables=(
             table_of(
@@ -330,6 +353,29 @@ def _judges(pair: Pair) -> Section:
                     counts(str(rating), [row[rating - 1] for row in pair.confusion])
                     for rating in ratings
                 ],
+            ),
+        ),
+    )
+
+
+def _tags(found: Mapping[str, Agreement]) -> Section:
+    """A line for each two reviewers and tag, with the sessions that both reviewed."""
+    pairs = [(tag, pair) for tag, one in found.items() for pair in one.pairs]
+    return Section(
+        title="Tags of sessions",
+        about="a reviewer who has not added a tag is taken to say that it does not apply",
+        named=True,
+        tables=(
+            table_of(
+                texts("tag", [tag for tag, _ in pairs]),
+                texts("first", [pair.first for _, pair in pairs]),
+                texts("second", [pair.second for _, pair in pairs]),
+                counts("sessions", [pair.rounds for _, pair in pairs]),
+                counts("both", [pair.confusion[1][1] for _, pair in pairs]),
+                counts("only first", [pair.confusion[1][0] for _, pair in pairs]),
+                counts("only second", [pair.confusion[0][1] for _, pair in pairs]),
+                counts("neither", [pair.confusion[0][0] for _, pair in pairs]),
+                texts("κ", [_spread(pair.kappa) for _, pair in pairs]),
             ),
         ),
     )

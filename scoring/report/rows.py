@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import final
 
+from ..columns.table import TAG
 from ..metrics import Group, Numbers
 from .document import ABSENT, Format, rounded
 
@@ -47,6 +48,8 @@ class Rows:
 
     def name(self, group: Group) -> str:
         """The name of a row."""
+        if not group.group and self.label == TAG and len(self.groups) > 1:
+            return "no tag"
         return group.group.get(self.label) or ("all" if not group.group else ABSENT)
 
     def place(self, group: Group) -> str:

@@ -11,6 +11,7 @@ from typing import BinaryIO, Literal, TypeAlias
 
 from ...engine.errors import MissingExtra
 from ...engine.log.summary import FORGOTTEN
+from ..columns.rows import SessionRow
 from ..metrics.formal import formal_values
 from ..metrics.numbers import mean
 from ..metrics.values import Facts, Values
@@ -26,17 +27,23 @@ _Value: TypeAlias = str | int | float | None
 TidyRow: TypeAlias = dict[str, _Value]
 """Values by column name; None if a value is missing. All rows have the same columns."""
 
-_TEXT = frozenset({"session", "instance", "problem", "state", "stage"})
+_TEXT = frozenset({"session", "instance", "problem", "state", "stage", "tags", "reviewers"})
 _FLAGS = frozenset(
     {"baseline", "estimated_tokens", "evaluated", "updated", "stale", "pending", "closing"}
 )
-_COUNTS = frozenset({"seed", "round", "rounds", "stale_rounds", "rating", "ratings"})
-_FLOATS = frozenset({"value", "utility", "first", "final", "overall", "gain", "mean_rating"})
+_COUNTS = frozenset({"seed", "round", "rounds", "stale_rounds", "rating", "ratings", "comments"})
+_FLOATS = frozenset(
+    {"value", "utility", "first", "final", "overall", "gain", "mean_rating", "review_rating"}
+)
 _OWN = _TEXT | _FLAGS | _COUNTS | _FLOATS
 
 
 def tidy_rows(
-    trajectories: Sequence[Trajectory], table: TidyTable, *, seeds: Mapping[str, int | None] = {}
+    trajectories: Sequence[Trajectory],
+    table: TidyTable,
+    *,
+    seeds: Mapping[str, int | None] = {},
+    reviews: Mapping[str, SessionRow] = {},
 ) -> list[TidyRow]:
     """The rows of a table; none for sessions whose contents were erased.
 
@@ -46,12 +53,14 @@ def tidy_rows(
     (after the round), ``value`` (newly measured in the round), ``stale``, ``rating``,
     ``pending``. Per session: ``rounds`` (K), ``evaluated``, ``first``, ``final``, ``overall`` and
     ``gain`` as the formal convention has them, ``stale_rounds``, ``ratings`` (how many there are),
-    ``mean_rating``, ``estimated_tokens``.
+    ``mean_rating``, ``estimated_tokens``; and of reviewers ``tags``, ``reviewers`` (both separated by
+    semicolons), ``review_rating`` and ``comments``.
 
     Args:
         trajectories: the sessions.
         table: which table.
         seeds: of the sessions, by id; a trajectory itself has none.
+        reviews: the rows of sessions that hold what reviewers added, by id; likewise.
     """
     kept = [item for item in trajectories if item.state != FORGOTTEN]
     labels = list(dict.fromkeys(name for item in kept for name in item.group))
@@ -69,9 +78,22 @@ def tidy_rows(
             "baseline": item.baseline,
             "state": item.state,
         }
-        mine = _rounds(item) if values is None else [_session(item, values, at)]
+        mine = (
+            _rounds(item)
+            if values is None
+            else [_session(item, values, at) | _reviews(reviews.get(item.session))]
+        )
         rows += [head | row for row in mine]
     return rows
+
+
+def _reviews(row: SessionRow | None) -> TidyRow:
+    return {
+        "tags": None if row is None else ";".join(row.tags) or None,
+        "reviewers": None if row is None else ";".join(row.reviewers) or None,
+        "review_rating": None if row is None else row.review_rating,
+        "comments": None if row is None else row.comments,
+    }
 
 
 def write_csv(rows: Sequence[TidyRow], file: BinaryIO) -> None:

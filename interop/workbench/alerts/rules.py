@@ -34,6 +34,10 @@ def parse_rule(text: str) -> AlertRule:
     query = parse_query(split_query(text))
     if not query:
         raise InvalidInput("an alert is a query, such as 'tau=2 agent=two-stage'")
+    if query.asks_reviews:
+        raise InvalidInput(
+            f"an alert is about what happens in a session, not about its reviews: {text.strip()!r}"
+        )
     return AlertRule(text.strip(), query)
 
 

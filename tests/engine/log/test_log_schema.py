@@ -26,6 +26,7 @@ from duolog.engine.events import (
     AlertSent,
     ApprovalAsked,
     ApprovalGiven,
+    CommentAdded,
     DraftDropped,
     EffortObserved,
     Event,
@@ -39,6 +40,7 @@ from duolog.engine.events import (
     Participant,
     ProfileChanged,
     ProgressRated,
+    RatingGiven,
     RecordsLate,
     RecordsLost,
     ScorerFailed,
@@ -48,6 +50,8 @@ from duolog.engine.events import (
     SimulatorFlagged,
     SnapshotTaken,
     StopAdvised,
+    TagAdded,
+    TagRemoved,
     Tokens,
     TurnYielded,
     Unknown,
@@ -154,6 +158,7 @@ def test_the_golden_log_has_every_kind_of_its_day() -> None:
             "schema-1-records-lost.jsonl",
             "schema-1-records-late.jsonl",
             "schema-1-draft-dropped.jsonl",
+            "schema-1-reviews.jsonl",
         )
         for line in lines(name)
     }
@@ -205,6 +210,17 @@ def test_alerts_read_as_they_were_meant() -> None:
     error = "HTTP Error 503: Service Unavailable"
     assert sent.event == AlertSent("state=open", "retrying", 2, 1_800_000_000.5, error)
     assert sent.cause == "trace/1"
+
+
+def test_reviews_read_as_they_were_meant() -> None:
+    reviews = [from_jsonl(line) for line in lines("schema-1-reviews.jsonl")][2:]
+    assert [one.event for one in reviews] == [
+        TagAdded("wrong-goal", at=1_800_000_100.5),
+        RatingGiven(2, round=1, at=1_800_000_101.0),
+        CommentAdded("Never asked.", of=2, at=1_800_000_102.0),
+        TagRemoved("wrong-goal", at=1_800_000_103.0),
+    ]
+    assert {(one.stream, one.actor, one.role) for one in reviews} == {("review", "anna", "scorer")}
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in GOLDEN.glob("*.jsonl")))
