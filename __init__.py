@@ -38,6 +38,7 @@ if TYPE_CHECKING:  # what static tools see; a test compares it with _HOMES
     from .experiments.reports import report as report
     from .experiments.running import Run as Run
     from .experiments.running import run as run
+    from .experiments.spec import Experiment as Experiment
     from .interop.litellm.logger import litellm_logger as litellm_logger
     from .interop.otel.scores import otel_export as otel_export
     from .scoring.chat_control import ChatController as ChatController
@@ -82,6 +83,7 @@ __all__ = (  # noqa: RUF022 (grouped by use)
     # Simulate: experiments, and single sessions of actors at their desks.
     "run",
     "Run",
+    "Experiment",
     "run_session",
     "Session",
     "Player",
@@ -135,6 +137,7 @@ _HOMES = {
     "InvalidInput": ".engine.errors",
     "run": ".experiments.running",
     "Run": ".experiments.running",
+    "Experiment": ".experiments.spec",
     "run_session": ".engine.session.runner",
     "Session": ".engine.session.runner",
     "Player": ".engine.session.actors",

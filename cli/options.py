@@ -46,7 +46,7 @@ __all__ = (
 TaskOrFile = Annotated[
     str,
     typer.Argument(
-        help="The task, e.g. travel; yours, as file.py:Name; or a file in TOML that describes it all."
+        help="The task, e.g. travel; yours, as file.py:Name; or a file of experiments, in TOML or Python."
     ),
 ]
 OfTask = Annotated[

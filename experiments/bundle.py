@@ -1,17 +1,18 @@
 """Bundles: one archive with the tables of a log, its report, its manifests and a data card, which anybody can verify.
 
 Verification computes the report again from the tables, and from the records if the bundle has them, and compares it
-with the report in the bundle, character by character.
+with the report in the bundle, character by character. The data card and the digests of the manifests are computed again, too.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
+import shutil
 import tempfile
 import zipfile
+import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -19,8 +20,9 @@ import anyio.to_thread
 import msgspec
 
 from .._version import __version__
-from ..engine.errors import InvalidInput
+from ..engine.errors import DuologError, InvalidInput
 from ..engine.events import SessionOpened
+from ..engine.log.contract import EventLog
 from ..engine.log.exchange.jsonl_export import export_jsonl
 from ..engine.log.exchange.jsonl_import import import_jsonl
 from ..engine.log.exchange.output_file import OutputRules, output_file
@@ -28,7 +30,7 @@ from ..engine.log.open import open_log
 from ..engine.text import quantity
 from ..scoring.columns.rows import DEFINITIONS
 from ..scoring.trajectory.options import Options
-from .manifest import Manifest, read_manifests
+from .manifest import Manifest, manifest_digest, read_manifests
 
 __all__ = ("Card", "Verified", "verify_bundle", "write_bundle")
 
@@ -77,6 +79,7 @@ class _About(msgspec.Struct, frozen=True, kw_only=True):
     """How the report of a bundle was computed.
 
     Attributes:
+        card: the words of the data card.
         format: of bundles.
         package: version of Duolog.
         definitions: version of the definitions of its numbers.
@@ -84,6 +87,7 @@ class _About(msgspec.Struct, frozen=True, kw_only=True):
         seed: of the resampling.
     """
 
+    card: Card
     format: int = 1
     package: str = __version__
     definitions: int = DEFINITIONS
@@ -117,7 +121,7 @@ async def write_bundle(
     """
     from ..scoring.columns.exporter import export_tables
 
-    about = _About(bootstrap=bootstrap)
+    about = _About(card=card, bootstrap=bootstrap)
     manifests = await anyio.to_thread.run_sync(read_manifests, log)
     with tempfile.TemporaryDirectory(prefix="duolog-bundle-") as place:
         folder = Path(place)
@@ -125,12 +129,9 @@ async def write_bundle(
             written = await export_tables(opened, folder / _TABLES, Options())
             if not written.sessions:
                 raise InvalidInput(f"nothing to bundle: all sessions of {log} are still open")
-            counts = Counter[str]()
-            async for record in opened.read_all():
-                if isinstance(record.event, SessionOpened):
-                    counts.update(set(_labels(record.event)))
+            closed = [one.session async for one in opened.sessions() if one.state != "open"]
+            counts = await _who_took_part(opened, closed)
             if records:
-                closed = [one.session async for one in opened.sessions() if one.state != "open"]
                 await export_jsonl(opened, folder / _RECORDS, sessions=closed)
         report, text = await anyio.to_thread.run_sync(_report, str(folder / _TABLES), about)
         files = {
@@ -138,7 +139,7 @@ async def write_bundle(
             _REPORT: report.encode(),
             _TEXT: text.encode(),
             _MANIFEST: _json(manifests),
-            _CARD: _data_card(card, counts, manifests, written.sessions, records).encode(),
+            _CARD: _data_card(about, counts, manifests, written.sessions, records).encode(),
         }
         for name, content in files.items():
             (folder / name).write_bytes(content)
@@ -146,61 +147,142 @@ async def write_bundle(
 
 
 async def verify_bundle(path: Path) -> Verified:
-    """Verifies a bundle: its checksums, and every number of its report, computed again.
+    """Verifies a bundle: checksums, manifests, and every number of its report and data card, computed again.
 
     Raises:
         InvalidInput: it is not a bundle, or of a format or definitions that this version does not know.
         MissingExtra: pyarrow is not installed.
     """
     with tempfile.TemporaryDirectory(prefix="duolog-verify-") as place:
-        folder = Path(place)
+        folder, log = Path(place) / "bundle", Path(place) / "records.db"
         await anyio.to_thread.run_sync(_unpack, path, folder)
-        try:
-            about = msgspec.json.decode((folder / _ABOUT).read_bytes(), type=_About)
-            sums = (folder / _SUMS).read_text(encoding="utf-8")
-            held = {name: (folder / name).read_text("utf-8") for name in (_REPORT, _TEXT)}
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise InvalidInput(f"{path} is not a bundle of Duolog: {error}") from None
+        held = await anyio.to_thread.run_sync(_held, path, folder)
+        checks = {"checksums": "; ".join(_wrong_sums(folder, held.sums))}
+        if not checks["checksums"]:
+            checks["manifests"] = "; ".join(_wrong_manifests(held.manifests))
+            tables = str(folder / _TABLES)
+            checks["numbers from the tables"] = await anyio.to_thread.run_sync(
+                _wrong_report, tables, held
+            )
+            counts = None
+            if (folder / _RECORDS).is_file():
+                try:
+                    async with open_log(str(log)) as opened:
+                        await import_jsonl(opened, folder / _RECORDS)
+                        counts = await _who_took_part(opened)
+                except DuologError as error:
+                    checks["numbers from the records"] = str(error)
+                else:
+                    checks["numbers from the records"] = await anyio.to_thread.run_sync(
+                        _wrong_report, str(log), held
+                    )
+            if not checks["numbers from the tables"]:
+                checks["data card"] = await anyio.to_thread.run_sync(
+                    _wrong_card, tables, held, counts
+                )
+        return Verified(checks=checks, package=held.about.package)
+
+
+class _Held(msgspec.Struct, frozen=True, kw_only=True):
+    """The contents of a bundle that are read whole."""
+
+    about: _About
+    manifests: tuple[Manifest, ...]
+    sums: str
+    report: str
+    text: str
+    card: str
+
+
+def _held(path: Path, folder: Path) -> _Held:
+    """Reads an unpacked bundle.
+
+    Raises:
+        InvalidInput: it is not one, or of a format or definitions that this version does not know.
+    """
+    try:
+        about = msgspec.json.decode((folder / _ABOUT).read_bytes(), type=_About)
         if about.format != 1 or about.definitions != DEFINITIONS:
             raise InvalidInput(
                 f"{path} is a bundle of format {about.format} and definitions {about.definitions}, made by Duolog "
                 f"{about.package}; this version verifies format 1 and definitions {DEFINITIONS}"
             )
-        checks = {"checksums": "; ".join(_wrong_sums(folder, sums))}
-        if not checks["checksums"]:
-            sources = {"numbers from the tables": folder / _TABLES}
-            if (folder / _RECORDS).is_file():
-                log = folder / "records.db"
-                async with open_log(str(log)) as opened:
-                    await import_jsonl(opened, folder / _RECORDS)
-                sources["numbers from the records"] = log
-            for name, source in sources.items():
-                found = await anyio.to_thread.run_sync(_report, str(source), about)
-                checks[name] = _difference(held[_REPORT], found[0]) or _difference(
-                    held[_TEXT], found[1]
-                )
-        return Verified(checks=checks, package=about.package)
+        manifests = (folder / _MANIFEST).read_bytes()
+        return _Held(
+            about=about,
+            manifests=msgspec.json.decode(manifests, type=tuple[Manifest, ...]),
+            sums=(folder / _SUMS).read_text("utf-8"),
+            report=(folder / _REPORT).read_text("utf-8"),
+            text=(folder / _TEXT).read_text("utf-8"),
+            card=(folder / _CARD).read_text("utf-8"),
+        )
+    except FileNotFoundError as error:
+        name = Path(error.filename).name
+        raise InvalidInput(f"{path} is not a bundle of Duolog, or {name} was removed") from None
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path} is not a bundle of Duolog: {error}") from None
+
+
+def _wrong_report(source: str, held: _Held) -> str:
+    """The first line of the report that differs from one computed again; empty if none does."""
+    try:
+        report, text = _report(source, held.about)
+    except DuologError as error:
+        return str(error)
+    return _difference(held.report, report) or _difference(held.text, text)
+
+
+def _wrong_card(tables: str, held: _Held, counts: Counter[str] | None) -> str:
+    """The first line of the data card that differs, likewise; without records who took part is not known."""
+    from .sources import load
+
+    sessions = len(load([tables], Options(), workers=1))
+    found = _data_card(
+        held.about, counts or Counter(), held.manifests, sessions, counts is not None
+    )
+    if counts is None:
+        parts = [text.partition(_WHO)[0] for text in (held.card, found)]
+        return _difference(parts[0], parts[1], "the data card")
+    return _difference(held.card, found, "the data card")
+
+
+def _wrong_manifests(manifests: Sequence[Manifest]) -> Iterator[str]:
+    for number, one in enumerate(manifests, start=1):
+        if one.digest != manifest_digest(one):
+            yield f"manifest {number}, of {one.written}, has changed: its digest does not fit"
+
+
+async def _who_took_part(log: EventLog, sessions: Sequence[str] | None = None) -> Counter[str]:
+    """How many sessions there are of each participant and source; of some sessions, or of all."""
+    chosen = None if sessions is None else set(sessions)
+    found = Counter[str]()
+    async for record in log.read_all():
+        if isinstance(record.event, SessionOpened) and (chosen is None or record.session in chosen):
+            found.update(set(_labels(record.event)))
+    return found
 
 
 def _report(source: str, about: _About) -> tuple[str, str]:
-    """The report on a source as JSON and as text."""
+    """The report on a source as JSON and as text.
+
+    Raises:
+        InvalidInput: the source is damaged.
+    """
     from .reports import report
 
     found = report(source, bootstrap=about.bootstrap, seed=about.seed, workers=1)
     return found.to_json() + "\n", str(found)
 
 
-def _difference(held: str, found: str) -> str:
+def _difference(held: str, found: str, what: str = "the report") -> str:
     """The first line that differs; empty if none does."""
     if held == found:
         return ""
     then, now = held.splitlines(), found.splitlines()
     for number, (one, other) in enumerate(zip(then, now, strict=False), start=1):
         if one != other:
-            return (
-                f"line {number} of the report is {one.strip()!r}, computed again {other.strip()!r}"
-            )
-    return f"the report has {quantity(len(then), 'line')}, computed again {len(now)}"
+            return f"line {number} of {what} is {one.strip()!r}, computed again {other.strip()!r}"
+    return f"{what} has {quantity(len(then), 'line')}, computed again {len(now)}"
 
 
 def _labels(opened: SessionOpened) -> Iterator[str]:
@@ -219,27 +301,32 @@ def _labels(opened: SessionOpened) -> Iterator[str]:
         yield f"imported from: {form}"
 
 
+_WHO: Final = "## Who took part, in sessions"
+
+
 def _data_card(
-    card: Card, counts: Counter[str], manifests: tuple[Manifest, ...], sessions: int, records: bool
+    about: _About,
+    counts: Counter[str],
+    manifests: Sequence[Manifest],
+    sessions: int,
+    records: bool,
 ) -> str:
-    people = sum(count for name, count in counts.items() if name == "human: a person")
     lines = [
         "# Data card",
         "",
-        card.about or "Sessions of humans and agents who work together, recorded by Duolog.",
+        about.card.about or "Sessions of humans and agents who work together, recorded by Duolog.",
         "",
-        f"- Licence of the data: {card.licence}",
+        f"- Licence of the data: {about.card.licence}",
         "- Licence of Duolog, its tasks and their invented worlds: MIT",
         f"- Closed sessions: {sessions:,}",
-        f"- Sessions with real people: {people:,}",
         f"- Records with what was said: {'yes' if records else 'no, tables and report only'}",
-        f"- Made by: Duolog {__version__}, definitions {DEFINITIONS}",
+        f"- Made by: Duolog {about.package}, definitions {about.definitions}",
     ]
     for one in manifests:
         suite = f", suite {one.suite['name']} {one.suite['digest']}" if one.suite else ""
         file = f", {one.file} {one.file_sha256}" if one.file else ""
         lines.append(f"- Manifest of {one.written}: {one.digest}{file}{suite}")
-    lines += ["", "## Who took part, in sessions", ""]
+    lines += ["", _WHO, "", f"- Sessions with real people: {counts['human: a person']:,}"]
     lines += [f"- {name}: {count:,}" for name, count in sorted(counts.items())]
     lines += [
         "",
@@ -254,15 +341,16 @@ def _pack(folder: Path, output: Path, rules: OutputRules) -> int:
     names = sorted(_files(folder))
     sums = "".join(f"{_sha256(folder / name)}  {name}\n" for name in names)
     (folder / _SUMS).write_text(sums, encoding="utf-8")
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+    with (
+        output_file(output, rules) as file,
+        zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive,
+    ):
         for name in [*names, _SUMS]:
             entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))  # the same log gives the same file
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = 0o644 << 16
-            archive.writestr(entry, (folder / name).read_bytes())
-    with output_file(output, rules) as file:
-        file.write(packed.getbuffer())
+            with (folder / name).open("rb") as part, archive.open(entry, "w") as place:
+                shutil.copyfileobj(part, place)
     return len(names) + 1
 
 
@@ -282,7 +370,7 @@ def _unpack(path: Path, folder: Path) -> None:
             if sum(entry.file_size for entry in entries) > _LARGEST:
                 raise InvalidInput(f"{path} unpacks to more than {_LARGEST >> 30} GiB")
             archive.extractall(folder)
-    except (OSError, zipfile.BadZipFile) as error:
+    except (OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise InvalidInput(f"{path} is not a bundle of Duolog: {error}") from None
 
 

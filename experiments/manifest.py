@@ -1,7 +1,7 @@
 """The manifest of an experiment: its design and surroundings, written before the first session.
 
-Sessions carry a stamp: the digest of the design, and that of the simulated users. So a report says that it pools
-sessions of several designs, and a run refuses to do so unless it is told.
+Sessions carry the digest of the design. So a report says that it pools sessions of several designs, and a run refuses
+to do so unless it is told. Simulated users have stamps without a manifest: see ``scoring.trajectory.labels.simulator_of``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import hashlib
 import platform
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
@@ -25,23 +25,21 @@ from ..engine.events import JSON, SessionOpened
 from ..engine.log.contract import EventLog
 from ..engine.log.exchange.output_file import OutputRules, output_file
 from ..engine.session.resume import ENGINE_NUMBER
-from ..engine.task import NOBODY, Brief
 from ..engine.text import quantity
 from ..scoring.columns.rows import DEFINITIONS, FOLD_VERSION
-from ..users.personas import PERSONAS, find_persona, is_persona_file, plays
+from ..scoring.trajectory.labels import simulator_of
 
 if TYPE_CHECKING:
     from .spec import Experiment
 
 __all__ = (
     "Manifest",
-    "Stamp",
     "check_designs",
     "design_of",
     "make_manifest",
+    "manifest_digest",
     "manifest_path",
     "read_manifests",
-    "simulator_of",
     "stamped",
     "write_manifest",
 )
@@ -68,23 +66,11 @@ the others change no session."""
 _SHOWN: Final = 12  # digits of a digest that people are shown
 
 
-class Stamp(msgspec.Struct, frozen=True, kw_only=True):
-    """The stamp of a session: ``config["manifest"]`` of its opening.
-
-    Attributes:
-        design: digest of the design of its experiment.
-        simulator: digest of its simulated user: persona, prompts and model; empty without one.
-    """
-
-    design: str
-    simulator: str
-
-
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """The design of an experiment, and the surroundings that it was run in.
 
     Attributes:
-        digest: of the designs and of the file; the same before and after the run.
+        digest: of all the rest but the time of writing.
         written: when it was written, in UTC: before the first session of this run.
         file: the file that describes the experiment; empty if none does.
         file_sha256: of that file as it was then, the preregistration; empty likewise.
@@ -95,10 +81,12 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         engine: number of the engine.
         definitions: version of the definitions of all numbers.
         fold: version of the fold from records to rows.
+        tasks: by task, a digest of the problems that it poses here, at most the first 30 under each seed.
+        prompts: by agent or user, the digest of the prompts that it is on a model with.
         suite: name and digest of the suite, if it is a profile.
         experiments: all settings, a table for each task.
         design: digest of their design, which their sessions carry.
-        simulators: digest of each simulated user, likewise.
+        simulators: by task and user, the stamp of the simulated user.
     """
 
     digest: str
@@ -112,6 +100,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     engine: int = ENGINE_NUMBER
     definitions: int = DEFINITIONS
     fold: int = FOLD_VERSION
+    tasks: Mapping[str, str] = {}
+    prompts: Mapping[str, str] = {}
     suite: Mapping[str, str] = {}
     experiments: tuple[Mapping[str, JSON], ...] = ()
     design: str = ""
@@ -131,30 +121,9 @@ def design_of(experiments: Sequence[Experiment]) -> str:
     return codec.digest(designs)
 
 
-def simulator_of(experiment: Experiment, user: str) -> str:
-    """The digest of a simulated user of an experiment: persona, prompts and model; empty for nobody.
-
-    Args:
-        experiment: as it is run.
-        user: as cells name it.
-    """
-    if user == NOBODY:
-        return ""
-    model = experiment.user_model
-    known = plays(user, PERSONAS) and not is_persona_file(user)
-    persona: JSON = msgspec.to_builtins(find_persona(user)) if known else user
-    prompts = ""
-    if model is not None:
-        from ..users.model_mind import prompt_digest
-
-        prompts = prompt_digest(Brief(description="", output=""))
-    settings = msgspec.to_builtins(experiment.model)
-    asked = None if model is None else settings.get(model, settings.get("*"))
-    return codec.digest([persona, model, asked, prompts, ENGINE_NUMBER])
-
-
 def make_manifest(
     experiments: Sequence[Experiment],
+    openings: Iterable[SessionOpened] = (),
     *,
     design: str | None = None,
     file: str | None = None,
@@ -164,6 +133,7 @@ def make_manifest(
 
     Args:
         experiments: as they are run, with all defaults filled in.
+        openings: of some of their sessions, which tell problems, prompts and users.
         design: digest of the design; None for that of the experiments.
         file: the file that describes them.
         suite: name and digest of the suite, if they are a profile.
@@ -179,20 +149,38 @@ def make_manifest(
             raise InvalidInput(f"cannot read {file}: {error.strerror or error}") from error
     settings = tuple(map(_settings, experiments))
     chosen = design_of(experiments) if design is None else design
-    users = {user: one for one in experiments for user in one.users or ()}
-    return Manifest(
-        digest=codec.digest([chosen, list(settings), digest, dict(suite)]),
+    problems: dict[str, set[str]] = {}
+    prompts: dict[str, str] = {}
+    simulators: dict[str, str] = {}
+    for planned in openings:
+        opened = msgspec.structs.replace(planned, engine=ENGINE_NUMBER)  # as it will be played
+        problems.setdefault(opened.task, set()).add(opened.problem or opened.instance)
+        for one in opened.participants:
+            if one.prompt is not None:
+                prompts[f"{opened.task}/{one.persona or one.policy} on {one.model}"] = one.prompt
+            if one.role == "human" and (stamp := simulator_of(opened)):
+                simulators[f"{opened.task}/{one.persona or one.policy or one.name}"] = stamp
+    made = Manifest(
+        digest="",
         written=datetime.now(UTC).isoformat(timespec="seconds"),
         file="" if file is None else Path(file).name,
         file_sha256=digest,
         commit=_commit(),
         python=platform.python_version(),
         dependencies=_dependencies(),
+        tasks={task: codec.digest(sorted(found)) for task, found in sorted(problems.items())},
+        prompts=dict(sorted(prompts.items())),
         suite=dict(suite),
         experiments=settings,
         design=chosen,
-        simulators={user: simulator_of(one, user) for user, one in sorted(users.items())},
+        simulators=dict(sorted(simulators.items())),
     )
+    return msgspec.structs.replace(made, digest=manifest_digest(made))
+
+
+def manifest_digest(one: Manifest) -> str:
+    """The digest that fits a manifest: of all its fields but the digest itself and the time of writing."""
+    return codec.digest(msgspec.to_builtins(msgspec.structs.replace(one, digest="", written="")))
 
 
 def manifest_path(log: str) -> Path | None:
@@ -254,14 +242,12 @@ async def check_designs(log: EventLog, task: str, design: str) -> None:
         )
 
 
-def stamped(opened: SessionOpened, stamp: Stamp) -> SessionOpened:
-    """The opening of a session with its stamp, which is also in its labels, shortened."""
+def stamped(opened: SessionOpened, design: str) -> SessionOpened:
+    """The opening of a session with the digest of its design, which is also in its labels, shortened."""
     group = opened.config.get("group")
     labels = dict(group) if isinstance(group, Mapping) else {}
-    labels["manifest"] = stamp.design[:_SHOWN]
-    if stamp.simulator:
-        labels["simulator"] = stamp.simulator[:_SHOWN]
-    config = {**opened.config, "group": labels, "manifest": msgspec.to_builtins(stamp)}
+    labels["manifest"] = design[:_SHOWN]
+    config = {**opened.config, "group": labels, "manifest": {"design": design}}
     return msgspec.structs.replace(opened, config=config)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -15,14 +17,12 @@ from ..engine.log.contract import EventLog
 from ..engine.log.open import open_log
 from ..engine.models.gateway import Models
 from ..engine.session.runner import Session
-from ..engine.task import NOBODY, Cell, FoundTask, Setting, Task
+from ..engine.task import Cell, FoundTask, Setting, Task
 from .manifest import (
     Manifest,
-    Stamp,
     check_designs,
     design_of,
     make_manifest,
-    simulator_of,
     stamped,
 )
 from .parts import (
@@ -34,12 +34,12 @@ from .parts import (
     origins_of,
     own_parts,
     session_of,
-    task_alone,
     variants_of,
 )
-from .spec import Experiment, read_experiments
+from .spec import Experiment, describes_experiments, read_experiments
 
 __all__ = (
+    "PROBLEMS",
     "Plan",
     "check_design",
     "check_log",
@@ -47,6 +47,10 @@ __all__ = (
     "make_plans",
     "manifest_of",
 )
+
+
+PROBLEMS: Final = 30
+"""The problems under each seed that a manifest has a digest of, at most."""
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -85,9 +89,26 @@ class Plan(msgspec.Struct, frozen=True):
         session = session_of(self.task, cell, setting)
         if self.design is None:
             return session
-        user = NOBODY if task_alone(session) else cell.user
-        stamp = Stamp(design=self.design, simulator=simulator_of(self.experiment, user))
-        return msgspec.structs.replace(session, opened=stamped(session.opened, stamp))
+        return msgspec.structs.replace(session, opened=stamped(session.opened, self.design))
+
+    def sample(self, problems: int = 0) -> Iterator[SessionOpened]:
+        """The openings of a session of every kind of player, and of one on each of the first problems.
+
+        Args:
+            problems: how many under each seed.
+
+        Raises:
+            InvalidInput: a session cannot be set up.
+        """
+        setting = self.setting(self.experiment.reach(None))
+        counts = Counter[int]()
+        posed: dict[tuple[int, str], Cell] = {}
+        for cell in self.cells:
+            if (cell.seed, cell.instance) not in posed and counts[cell.seed] < problems:
+                counts[cell.seed] += 1
+                posed[cell.seed, cell.instance] = cell
+        for cell in dict.fromkeys([*self.experiment.sample(self.task), *posed.values()]):
+            yield self.session(cell, setting).opened
 
 
 def make_plans(
@@ -104,7 +125,7 @@ def make_plans(
     There is one plan for each task of the file, and one for a task alone.
 
     Args:
-        task: a task, or its name, or the path of a file in TOML.
+        task: a task, or its name, or the path of a file of experiments.
         text_actions: models that write their actions as text; None for those of the file.
         limits: of a session, by name; None for what was not given.
         budget: of all sessions together, likewise.
@@ -115,7 +136,7 @@ def make_plans(
         InvalidInput: something is not valid. The message names the file if the mistake is there.
     """
     named = task if isinstance(task, str) else task.name
-    file = named if named.endswith(".toml") else None
+    file = named if describes_experiments(named) else None
     bases = (Experiment(task=named),) if file is None else read_experiments(file)
     plans = []
     for base in bases:
@@ -207,15 +228,16 @@ def manifest_of(plans: Sequence[Plan], described: object = None) -> Manifest | N
 
     Args:
         plans: what is run.
-        described: the file in TOML that describes it, if it is one.
+        described: the file that describes it, if it is one.
 
     Raises:
-        InvalidInput: the file cannot be read.
+        InvalidInput: the file cannot be read, or a session cannot be set up.
     """
     if any(plan.design is None for plan in plans):
         return None
-    file = described if isinstance(described, str) and described.endswith(".toml") else None
-    return make_manifest([plan.experiment for plan in plans], file=file)
+    file = described if isinstance(described, str) else None
+    openings = [opened for plan in plans for opened in plan.sample(PROBLEMS)]
+    return make_manifest([plan.experiment for plan in plans], openings, file=file)
 
 
 async def check_design(log: EventLog, plan: Plan) -> None:

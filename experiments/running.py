@@ -156,7 +156,7 @@ async def run(
     ``Experiment``, or the value in the file.
 
     Args:
-        task: a task, or its name, or ``file.py:Name``, or the path of an experiment in TOML.
+        task: a task, or its name, or ``file.py:Name``, or the path of a file of experiments.
         agents: kinds of agents, ``file.py:Name`` or addresses; None for the defaults of the task.
         users: kinds of users, personas or ``file.py:Name``; None for the defaults of the task.
         models: behind the agents; ``rules`` for the rules of the task.
@@ -248,7 +248,7 @@ async def run_plans(
     from .estimate import plus
 
     for plan in plans:  # errors in the last plan show before the first is run
-        await anyio.to_thread.run_sync(_check_sample, plan)
+        await anyio.to_thread.run_sync(list, plan.sample())
     if manifest is not None:
         await anyio.to_thread.run_sync(write_manifest, plans[0].experiment.log, manifest)
     done = [await _run_plan(plan, progress) for plan in plans]
@@ -310,13 +310,6 @@ async def _run_plan(plan: Plan, progress: RunProgress | None = None) -> Run:
         failures=tuple(f"session {f.session}: {f.error}" for f in failures if not f.resumable),
         spent=None if models is None else models.statistics().spent,
     )
-
-
-def _check_sample(plan: Plan) -> None:
-    """Shows an instance or option that is not valid before anything is written."""
-    setting = plan.setting(plan.experiment.reach(None))
-    for cell in plan.experiment.sample(plan.task):
-        plan.session(cell, setting)
 
 
 async def _models(experiment: Experiment, log: EventLog, known: int) -> Models | None:

@@ -13,6 +13,7 @@ import msgspec
 
 from ..engine.errors import InvalidInput
 from ..engine.events import JSON
+from ..engine.loading import load
 from ..engine.redacting import DEFAULT, said_of
 from ..engine.text import suggestion
 from ..users.personas import plays
@@ -29,8 +30,11 @@ __all__ = (
     "ALL",
     "OFF",
     "RULES",
+    "BudgetTable",
     "Experiment",
+    "LimitTable",
     "ModelTable",
+    "describes_experiments",
     "is_alone",
     "is_of_task",
     "key_of",
@@ -527,13 +531,60 @@ _WORDS = {
 _LONGEST = 60
 
 
+_NAMED: Final = "experiment"
+"""The name in a Python file."""
+
+
+def describes_experiments(name: str) -> bool:
+    """Whether a task is named by a file of experiments: in TOML, or in Python without ``:NAME``."""
+    return name.endswith((".toml", ".py"))
+
+
 def read_experiments(path: str) -> tuple[Experiment, ...]:
     """The experiments in a file: one for each of its tasks.
 
+    A file in Python assigns an ``Experiment``, or several in a list, to ``experiment``.
+
     Raises:
-        InvalidInput: there is no such file, it is not TOML, or it has an unknown key or a value of
-            the wrong type.
+        InvalidInput: there is no such file, it is neither TOML nor Python, or it has an unknown key
+            or a value of the wrong type. An error of the file's own says in which line it was raised.
     """
+    return _from_python(path) if path.endswith(".py") else _from_toml(path)
+
+
+def _from_python(path: str) -> tuple[Experiment, ...]:
+    namespace = load(f"{path}:__dict__").value
+    given = namespace.get(_NAMED) if isinstance(namespace, Mapping) else None
+    if given is None:
+        raise InvalidInput(
+            f"{path} does not assign an Experiment to the name {_NAMED!r}; a task in the file is named "
+            f"{path}:NAME"
+        )
+    ones = list(given) if isinstance(given, list | tuple) else [given]
+    for one in ones:
+        if not isinstance(one, Experiment):
+            raise InvalidInput(
+                f"{path}: {_NAMED} is of type {type(one).__name__}: an Experiment is expected, or a "
+                "list of them"
+            )
+    if not ones:
+        raise InvalidInput(f"{path}: {_NAMED} is an empty list")
+    try:
+        found = [_read((), msgspec.to_builtins(one, enc_hook=repr), Experiment) for one in ones]
+    except InvalidInput as error:
+        raise InvalidInput(f"{path}: {error}") from None
+    logs = dict.fromkeys(one.log for one in found)
+    if len(logs) > 1:
+        raise InvalidInput(
+            f"{path}: the experiments write to several logs ({', '.join(logs)}): name one log in all "
+            "of them, or make a file for each"
+        )
+    if len({one.task for one in found}) < len(found):
+        raise InvalidInput(f"{path}: two experiments are of one task: make a file for each")
+    return tuple(found)
+
+
+def _from_toml(path: str) -> tuple[Experiment, ...]:
     try:
         with Path(path).open("rb") as file:
             content = tomllib.load(file)

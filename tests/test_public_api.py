@@ -30,8 +30,8 @@ MODULE = re.compile(
 )
 
 
-LATE = {"duolog.experiments.reports"}
-"""Modules at the root whose types load NumPy: only a type checker imports these with the module."""
+LATE = {"duolog.experiments.reports", "duolog.experiments.spec"}
+"""Modules at the root whose types load much, such as NumPy: only a type checker imports these with the module."""
 
 
 def submodules() -> dict[str, tuple[str, ...]]:

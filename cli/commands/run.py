@@ -35,6 +35,7 @@ _UNFINISHED = 3
         "duolog run travel --users bounded,bounded+memory=3+misreads=0,tired.toml",
         "duolog run travel --sessions 20 --repeats 3",
         "duolog run experiment.toml",
+        "duolog run experiment.py",
         "duolog run shop.py:Shop --sessions 20",
         "duolog run travel --sessions 250 --log postgresql://ann@db.example/work",
         note="Agents: auto, one-stage, two-stage, careful, adaptive; weak: looper, polisher, flatterer. Users: proactive, feedback, lazy, bounded. "

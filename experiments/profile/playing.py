@@ -20,7 +20,7 @@ from ...engine.models.gateway import Models
 from ...scoring.metrics.results import Estimate
 from ..manifest import make_manifest
 from ..parts import kind_of, names_variant
-from ..plan import Plan, make_plans
+from ..plan import PROBLEMS, Plan, make_plans
 from ..running import Run, RunProgress, run_plans
 from ..sources import load
 from ..spec import RULES
@@ -237,6 +237,7 @@ async def profile(
     """
     manifest = make_manifest(
         [one.experiment for one in plan.plans],
+        [opened for one in plan.plans for opened in one.sample(PROBLEMS)],
         design=plan.plans[0].design,
         suite={"name": plan.suite.name, "digest": plan.digest},
     )

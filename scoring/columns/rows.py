@@ -45,7 +45,7 @@ DEFINITIONS: Final = 3
 separate round. 3: every evaluated session that began counts; a closing round holds messages of
 humans only; the scorer whose utility counts is never guessed."""
 
-FOLD_VERSION: Final = 6
+FOLD_VERSION: Final = 7
 """Version of the fold from records to rows. Raise it if the same records give other rows."""
 
 PROCESS_MEASURES: Final = (

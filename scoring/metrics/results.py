@@ -434,6 +434,7 @@ class Numbers(msgspec.Struct, frozen=True, kw_only=True):
         candidates: scorers to choose from, of sessions in which several measured utility and none is
             chosen.
         judges: whose ratings count, over all collaborating sessions.
+        simulators: the stamps of the simulated users, by user; see ``trajectory.labels.simulator_of``.
         warnings: what a reader has to know before believing a comparison.
         robustness: whether the drop's sign and order hold under other readings of the ratings; None if it was
             not computed.
@@ -455,6 +456,7 @@ class Numbers(msgspec.Struct, frozen=True, kw_only=True):
     scorers: tuple[str, ...] = ()
     candidates: tuple[str, ...] = ()
     judges: tuple[str, ...] = ()
+    simulators: Mapping[str, tuple[str, ...]] = {}
     warnings: tuple[str, ...] = ()
     robustness: Robustness | None = None
     forgotten: int = 0

@@ -82,6 +82,7 @@ def report_data(report: Numbers) -> Json:
         "scorers": list(report.scorers),
         "candidates": list(report.candidates),
         "judges": list(report.judges),
+        "simulators": {user: list(stamps) for user, stamps in report.simulators.items()},
         "warnings": list(report.warnings),
         "robustness": msgspec.to_builtins(report.robustness),
         "forgotten": report.forgotten,

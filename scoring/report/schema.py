@@ -191,6 +191,7 @@ class ReportDocument(_Shape, frozen=True):
     scorers: list[str]
     candidates: list[str]
     judges: list[str]
+    simulators: dict[str, list[str]]
     warnings: list[str]
     robustness: Robustness | None
     forgotten: Number

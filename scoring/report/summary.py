@@ -152,6 +152,7 @@ def make_report(
             axis=axis,
         )
         pooled = report.warnings + tuple(_pooled(facts.columns))
+        report = msgspec.structs.replace(report, simulators=simulators_of(facts.columns))
         if readings is None:
             return msgspec.structs.replace(report, warnings=pooled)
         found = readings.result()
@@ -174,13 +175,29 @@ def _pooled(columns: Columns) -> Iterator[str]:
     users, stamps = columns.labels.get("user"), columns.labels.get(simulator)
     if users is None or stamps is None:
         return
-    for code, user in enumerate(users.values):
-        mine = stamps.counts(np.flatnonzero(users.codes == code))
-        if len(mine) > 1:
+    ways: dict[str, dict[str, int]] = {}
+    for group, rows in columns.grouped(np.flatnonzero(users.codes >= 0), ["user", "task"]):
+        found, user = stamps.counts(rows), group["user"]
+        if len(found) > len(ways.get(user, {})):
+            ways[user] = found
+    for user, found in ways.items():
+        if len(found) > 1:
             yield (
-                f"the user {user} was simulated in {len(mine)} ways ({', '.join(mine)}): differences between "
+                f"the user {user} was simulated in {len(found)} ways ({', '.join(found)}): differences between "
                 "sessions may come from the persona, its prompts or its model"
             )
+
+
+def simulators_of(columns: Columns) -> Mapping[str, tuple[str, ...]]:
+    """The stamps of the simulated users, by user as reports call it, in order."""
+    users, stamps = columns.labels.get("user"), columns.labels.get(STAMPS[1])
+    if users is None or stamps is None:
+        return {}
+    found = {
+        user: tuple(sorted(stamps.counts(np.flatnonzero(users.codes == code))))
+        for code, user in enumerate(users.values)
+    }
+    return {user: found[user] for user in sorted(found) if found[user]}
 
 
 def _readings(facts: Facts, taus: Sequence[int]) -> Sensitivity:
@@ -803,6 +820,9 @@ def _provenance(report: Numbers) -> Iterator[str]:
         yield f"Utility by {', '.join(report.scorers)}."
     if report.judges:
         yield f"Ratings by {', '.join(report.judges)}."
+    if report.simulators:
+        stamps = [f"{user} {' or '.join(held)}" for user, held in report.simulators.items()]
+        yield f"Simulated users: {_named(stamps)}."
     yield f"Definitions of version {report.definitions}."
 
 

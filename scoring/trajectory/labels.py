@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
+import msgspec
+
+from ...engine import codec
 from ...engine.events import Participant, SessionOpened
 
-__all__ = ("STAMPS", "has_agent", "is_baseline", "labels_of", "poses_output")
+__all__ = ("STAMPS", "has_agent", "is_baseline", "labels_of", "poses_output", "simulator_of")
 
 STAMPS: Final = ("manifest", "simulator")
-"""Labels of sessions of an experiment: digests of its design and of its simulated users. They tell nothing
+"""Labels that are digests: of the design of an experiment, and of the simulated user. They tell nothing
 about who played, so that no list shows them and no group goes by them of itself."""
+
+_SHOWN: Final = 12  # digits of a digest in a label
 
 _TASKS: Final = frozenset({"cogym"})
 """Import formats whose sessions are of tasks that pose an output, as all sessions of our own do."""
@@ -22,7 +28,8 @@ def labels_of(opened: SessionOpened) -> Mapping[str, str]:
 
     The agent is the policy of the first agent (its name if it has none), the user the persona,
     or policy, of the first human (``person`` for a real one). ``config["group"]`` adds labels and
-    replaces these.
+    replaces these. A session with a simulated user has its stamp as ``simulator``, always; see
+    ``simulator_of``.
     """
     labels = {"task": opened.task}
     agent = _first(opened, "agent")
@@ -36,7 +43,35 @@ def labels_of(opened: SessionOpened) -> Mapping[str, str]:
     group = opened.config.get("group")
     if isinstance(group, Mapping):
         labels |= {name: str(value) for name, value in group.items() if value is not None}
+    if stamp := simulator_of(opened):
+        labels["simulator"] = stamp[:_SHOWN]
     return labels
+
+
+def simulator_of(opened: SessionOpened) -> str:
+    """The stamp of the simulated user: a digest of its persona, its prompts, its model with how that is asked, and
+    the engine, as far as the opening tells them. Users of one stamp decide alike.
+
+    Returns:
+        Empty for a person, for nobody, and if nothing tells how the human is simulated.
+    """
+    human = _first(opened, "human")
+    if human is None:
+        return ""
+    loaded = opened.config.get("loaded_from")
+    origin = loaded.get("user") if isinstance(loaded, Mapping) else None
+    rules = human.policy in ("rules", "model") or origin is not None
+    if human.persona is None and human.model is None and not rules:
+        return ""
+    models = opened.config.get("models")
+    asked = models.get("user") if isinstance(models, Mapping) and human.model is not None else None
+    settings = msgspec.json.encode([origin, asked])
+    return _stamp(human.persona, human.policy, human.model, human.prompt, opened.engine, settings)
+
+
+@lru_cache(maxsize=1024)
+def _stamp(*parts: str | int | bytes | None) -> str:
+    return codec.digest(parts)
 
 
 def is_baseline(opened: SessionOpened) -> bool:

@@ -163,7 +163,11 @@ def test_a_task_without_a_seat_says_what_to_add(shop: Path, capsys: Capture) -> 
     [
         (None, "nowhere.py:Shop", "cannot read nowhere.py: No such file"),
         (None, "nowhere:Shop", "no module 'nowhere' here"),
-        (None, "shop.py", "say what in shop.py is meant, as shop.py:NAME; it has: GOODS, utility"),
+        (
+            None,
+            "shop.py",
+            "shop.py does not assign an Experiment to the name 'experiment'; a task in",
+        ),
         (None, "shop", "the one in a file is named shop.py:NAME"),
         (None, "shop.py:Nobody", "shop.py has no 'Nobody'; it has: GOODS, utility, Clerk"),
         (None, "shop.py:Clerk", "shop.py:Clerk is not a task: it lacks name, description, agents"),

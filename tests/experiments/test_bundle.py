@@ -67,8 +67,10 @@ def test_a_bundle_holds_by_itself_and_the_same_log_gives_the_same_file(
     assert found.holds
     assert list(found.checks) == [
         "checksums",
+        "manifests",
         "numbers from the tables",
         "numbers from the records",
+        "data card",
     ]
     again = tmp_path / "again.zip"
     card = Card(licence="CC0-1.0", about="Plans of two households.")
@@ -108,6 +110,64 @@ def test_a_changed_digit_of_the_report_is_found_though_the_checksums_fit(
     assert not found.holds
 
 
+def without_last_row(content: bytes) -> bytes:
+    from pyarrow import (  # type: ignore[import-untyped]
+        BufferOutputStream,
+        BufferReader,
+        parquet,
+    )
+
+    table = parquet.read_table(BufferReader(content))
+    written = BufferOutputStream()
+    parquet.write_table(table.slice(0, len(table) - 1), written)
+    return bytes(written.getvalue())
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "check", "said"),
+    [
+        (
+            "DATA_CARD.md",
+            lambda content: content.replace(b"human: lazy: 2", b"human: lazy: 3"),
+            "data card",
+            "'- human: lazy: 3', computed again '- human: lazy: 2'",
+        ),
+        (
+            "manifest.json",
+            lambda content: content.replace(b'"sessions": 2', b'"sessions": 9'),
+            "manifests",
+            "manifest 1, of ",
+        ),
+        ("tables/sessions/", without_last_row, "numbers from the tables", "not together"),
+        ("tables/rounds/", without_last_row, "numbers from the tables", "computed again"),
+        ("tables/sessions/", lambda content: b"PAR1", "numbers from the tables", "cannot be read"),
+        (
+            "records.jsonl",
+            lambda content: content[: content.rindex(b"\n", 0, -1) + 1],
+            "numbers from the records",
+            "",
+        ),
+        ("records.jsonl", lambda content: content[:-9], "numbers from the records", "line"),
+    ],
+)
+def test_whatever_is_changed_is_found_though_the_checksums_fit(
+    file: str,
+    change: Callable[[bytes], bytes],
+    check: str,
+    said: str,
+    bundle: Path,
+    tmp_path: Path,
+) -> None:
+    def only(name: str, content: bytes) -> bytes:
+        return change(content) if name.startswith(file) else content
+
+    found = anyio.run(verify_bundle, changed(bundle, tmp_path / "b.zip", only, sums=True))
+    assert found.checks["checksums"] == ""
+    assert found.checks[check]
+    assert said in found.checks[check]
+    assert not found.holds
+
+
 def test_a_changed_file_is_named(
     bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -127,7 +187,7 @@ def test_without_records_the_tables_are_enough(log: Path, tmp_path: Path) -> Non
         assert "records.jsonl" not in archive.namelist()
     found = anyio.run(verify_bundle, path)
     assert found.holds
-    assert list(found.checks) == ["checksums", "numbers from the tables"]
+    assert list(found.checks) == ["checksums", "manifests", "numbers from the tables", "data card"]
 
 
 def test_what_is_no_bundle_is_refused(bundle: Path, tmp_path: Path) -> None:

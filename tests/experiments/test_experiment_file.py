@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from duolog.cli import main
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import JSON, SessionOpened
 from duolog.engine.log.open import open_log
+from duolog.experiments.manifest import read_manifests
 from duolog.experiments.plan import make_plans
 from duolog.experiments.spec import read_experiments
 from hypothesis import given
@@ -245,6 +247,66 @@ def test_what_is_wrong_in_a_file_is_one_line_that_names_it(
     assert "SECRET" not in err
     assert out == ""
     assert not log.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("x = 1", "does not assign an Experiment to the name 'experiment'; a task in the file is"),
+        ("experiment = 3", "experiment is of type int: an Experiment is expected, or a list"),
+        ("experiment = []", "experiment is an empty list"),
+        ("experiment = Experiment(task='travel', agents=3)", "agents = 3: a list is expected"),
+        ("experiment = Experiment(task=print)", "there is no task '<built-in"),
+        ("experiment = Experiment(task='travel', limits={'rounds': 0})", "limits.rounds has to be"),
+        ("experiment = Experiment(task='travel', limits={'round': 1})", "did you mean rounds?"),
+        ("experiment = Experiment(task='travel', agnets=())", "line 2, in <module>"),
+        ("experiment = Experiment(", "line 2: '(' was never closed"),
+        ("raise SystemExit(3)", "SystemExit: 3"),
+        (
+            "experiment = [Experiment(task='travel'), Experiment(task='data', log='b.db')]",
+            "write to several logs (duolog.db, b.db)",
+        ),
+        ("experiment = [Experiment(task='data')] * 2", "two experiments are of one task"),
+    ],
+)
+def test_what_is_wrong_in_a_file_in_python_is_one_line(
+    text: str, complaint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write(tmp_path / "wrong.py", f"from duolog import Experiment\n{text}\n")
+    log = tmp_path / "log.db"
+    assert main(["run", str(file), "--log", str(log)]) == 2
+    out, err = capsys.readouterr()
+    assert complaint in err
+    assert "wrong.py" in err
+    assert err.count("\n") == 1
+    assert out == ""
+    assert not log.exists()
+
+
+def test_a_file_in_python_is_run_resumed_and_registered(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "grid.db"
+    text = f"""
+from duolog import Experiment
+
+experiment = [
+    Experiment(task=task, agents=("one-stage",), sessions=1, log={str(log)!r})
+    for task in ("finance", "travel")
+]
+"""
+    file = write(tmp_path / "grid_in_python.py", text)
+    assert main(["run", str(file), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["sessions"] == 2
+    (held,) = read_manifests(str(log))
+    assert held.file == "grid_in_python.py"
+    assert held.file_sha256 == hashlib.sha256(file.read_bytes()).hexdigest()
+    assert held.tasks.keys() == {"finance", "travel"}
+    assert main(["run", str(file), "--json"]) == 0
+    assert "2 sessions: 0 run" in capsys.readouterr().err
+    write(file, text.replace("log=", "patience=3, log="))
+    assert main(["run", str(file), "--json"]) == 2
+    assert "of another design" in capsys.readouterr().err
 
 
 def test_a_file_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,14 +7,16 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from duolog.cli import main
 from duolog.engine.errors import InvalidInput
-from duolog.experiments.manifest import manifest_path, read_manifests, simulator_of
+from duolog.engine.events import JSON, Participant, SessionOpened
+from duolog.experiments.manifest import manifest_path, read_manifests
 from duolog.experiments.plan import make_plans
-from duolog.experiments.spec import Experiment
 from duolog.scoring.comparison.pairs import compare
 from duolog.scoring.report import make_report
+from duolog.scoring.trajectory.labels import labels_of, simulator_of
 from duolog.scoring.trajectory.points import Point, Trajectory
 
 GRID = """
@@ -52,7 +54,8 @@ def test_the_manifest_says_what_was_run_and_holds_the_hash_of_the_file(
     assert held.file == "grid.toml"
     assert held.file_sha256 == hashlib.sha256(file.read_bytes()).hexdigest()
     assert held.experiments[0]["agents"] == ["one-stage"]
-    assert held.simulators.keys() == {"lazy"}
+    assert held.simulators.keys() == {"finance/lazy"}
+    assert held.tasks.keys() == {"finance"}
     assert held.dependencies["msgspec"]
     assert held.python.startswith("3.")
     assert ran(file, log) == 0
@@ -60,11 +63,8 @@ def test_the_manifest_says_what_was_run_and_holds_the_hash_of_the_file(
     capsys.readouterr()
     assert main(["sessions", str(log), "--json"]) == 0
     (session,) = json.loads(capsys.readouterr().out)
-    labels = session["group"]
-    assert (labels["manifest"], labels["simulator"]) == (
-        held.design[:12],
-        held.simulators["lazy"][:12],
-    )
+    assert session["group"]["manifest"] == held.design[:12]
+    assert reported(log, capsys)["simulators"] == {"lazy": [held.simulators["finance/lazy"][:12]]}
 
 
 def test_it_is_there_before_the_first_session(file: Path, tmp_path: Path) -> None:
@@ -125,13 +125,53 @@ def test_one_user_simulated_in_two_ways_is_said_and_not_paired() -> None:
     assert compare(unlike, ["a", "b"]) == ()
 
 
+def opened(config: dict[str, JSON] | None = None, /, **fields: str) -> SessionOpened:
+    human = msgspec.convert({"name": "user", "role": "human", **fields}, Participant)
+    return SessionOpened(
+        task="t", instance="0", participants=(human,), clock="utc", config=config or {}
+    )
+
+
 def test_the_simulator_is_the_persona_with_its_prompts_and_model() -> None:
-    usual = Experiment(task="travel")
-    assert simulator_of(usual, "none") == ""
-    assert simulator_of(usual, "lazy") == simulator_of(Experiment(task="data"), "lazy")
-    assert simulator_of(usual, "lazy") != simulator_of(usual, "lazy+vague=0.9")
-    asked = Experiment(task="travel", user_model="gpt-4o")
-    assert simulator_of(asked, "lazy") != simulator_of(usual, "lazy")
+    lazy = {"policy": "rules", "persona": "lazy"}
+    asked = {"policy": "model", "persona": "lazy", "model": "m", "prompt": "p"}
+    cool: dict[str, JSON] = {"models": {"user": {"temperature": 0.1}, "agent": {}}}
+    hot: dict[str, JSON] = {"models": {"user": {"temperature": 0.9}}}
+    other: dict[str, JSON] = {"models": {"user": {"temperature": 0.1}, "agent": {"tries": 2}}}
+    own: dict[str, JSON] = {"loaded_from": {"user": {"name": "u.py:Ann", "digest": "1"}}}
+    assert simulator_of(opened(**lazy)) == simulator_of(opened(cool, **lazy))
+    unlike = [
+        opened(**lazy),
+        opened(policy="rules", persona="lazy+vague=0.9"),
+        opened(cool, **asked),
+        opened(hot, **asked),
+        opened(cool, **asked | {"prompt": "q"}),
+        opened(own, policy="Ann"),
+        opened(model="gpt-4o"),  # as an import has it that names the model alone
+    ]
+    assert len({simulator_of(one) for one in unlike}) == len(unlike)
+    assert all(simulator_of(one) for one in unlike)
+    assert simulator_of(opened(cool, **asked)) == simulator_of(opened(other, **asked))
+
+
+@pytest.mark.parametrize("fields", [{}, {"policy": "expert"}])
+def test_a_person_has_no_stamp(fields: dict[str, str]) -> None:
+    assert simulator_of(opened(None, **fields)) == ""
+    assert "simulator" not in labels_of(opened(None, **fields))
+    assert simulator_of(SessionOpened(task="t", instance="0", participants=(), clock="utc")) == ""
+
+
+def test_a_run_by_options_has_the_stamp_of_its_user_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "a.db"
+    told = ["run", "finance", "--agents", "one-stage", "--sessions", "1", "--log", str(log)]
+    assert main([*told, "--users", "lazy,bounded"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    stamps = reported(log, capsys)["simulators"]
+    assert stamps.keys() == {"bounded", "lazy"}
+    (bounded,), (lazy,) = stamps["bounded"], stamps["lazy"]
+    assert f"Simulated users: bounded {bounded}, lazy {lazy}." in shown
 
 
 def test_a_run_by_options_has_no_manifest(tmp_path: Path) -> None:

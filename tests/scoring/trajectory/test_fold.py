@@ -623,6 +623,7 @@ def test_a_trajectory_says_who_played() -> None:
         "model": "other",
         "user": "lazy",
         "seed": "7",
+        "simulator": trajectory.group["simulator"],
     }
     assert not trajectory.baseline
 
