@@ -256,7 +256,7 @@ def test_what_is_wrong_in_a_file_is_one_line_that_names_it(
         ("experiment = 3", "experiment is of type int: an Experiment is expected, or a list"),
         ("experiment = []", "experiment is an empty list"),
         ("experiment = Experiment(task='travel', agents=3)", "agents = 3: a list is expected"),
-        ("experiment = Experiment(task=print)", "there is no task '<built-in"),
+        ("experiment = Experiment(task=print)", "unknown task '<built-in"),
         ("experiment = Experiment(task='travel', limits={'rounds': 0})", "limits.rounds has to be"),
         ("experiment = Experiment(task='travel', limits={'round': 1})", "did you mean rounds?"),
         ("experiment = Experiment(task='travel', agnets=())", "line 2, in <module>"),
