@@ -44,6 +44,7 @@ COMMANDS = (
     "maintenance",
     "serve",
     "acp",
+    "user",
     "travel",
 )
 """Modules of ``commands``, in the order in which the help lists them."""

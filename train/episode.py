@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Final, final
+from typing import Annotated, Final, TypeVar, final
 
 import anyio
 import msgspec
@@ -62,7 +62,7 @@ class EpisodeSetting(msgspec.Struct, frozen=True, kw_only=True):
         hold: seconds of wall time that a policy has to decide, at most.
 
     Raises:
-        InvalidInput: a number is below 1.
+        InvalidInput: ``tau`` or ``mistakes`` is not a whole number from 1, or ``hold`` is not above 0.
     """
 
     reward: RewardTerms = RewardTerms()
@@ -78,9 +78,25 @@ class EpisodeSetting(msgspec.Struct, frozen=True, kw_only=True):
     hold: float = 86_400.0
 
     def __post_init__(self) -> None:
-        for name, value in (("tau", self.tau), ("mistakes", self.mistakes)):
-            if value is not None and value < 1:
-                raise InvalidInput(f"{name} has to be at least 1, not {value}")
+        _checked(_Numbers, tau=self.tau, mistakes=self.mistakes, hold=self.hold)
+
+
+class _Numbers(msgspec.Struct, frozen=True):
+    """The numbers of a setting."""
+
+    tau: Annotated[int, msgspec.Meta(ge=1)] | None
+    mistakes: Annotated[int, msgspec.Meta(ge=1)]
+    hold: Annotated[float, msgspec.Meta(gt=0)]
+
+
+class _Beginning(msgspec.Struct, frozen=True):
+    """The arguments of ``reset``, except for the task."""
+
+    problem: str
+    persona: str
+    seed: int
+    repeat: Annotated[int, msgspec.Meta(ge=1)]
+    config: Mapping[str, JSON]
 
 
 @final
@@ -184,12 +200,18 @@ class Episode:
             the human ended it.
 
         Raises:
-            InvalidInput: there is no such task, problem or persona; or the episode is not entered.
+            InvalidInput: there is no such task, problem or persona; an argument is of the wrong type; or the
+                episode is not entered.
         """
         if self._tasks is None:
             raise InvalidInput("an episode is used as: async with Episode(log) as episode")
-        await self.leave()
+        _checked(
+            _Beginning, problem=problem, persona=persona, seed=seed, repeat=repeat, config=config
+        )
         found = await self._task(task) if isinstance(task, str) else task
+        if not callable(getattr(found, "session", None)):
+            raise InvalidInput(f"{found!r:.200} is not a task: give a task, or the name of one")
+        await self.leave()
         cell = Cell(
             agent=self.setting.agent,
             user=persona,
@@ -226,7 +248,8 @@ class Episode:
 
         Returns:
             What the agent sees. If the action was invalid, ``invalid`` says why, and none of it was
-            carried out.
+            carried out. If the call before was cancelled, what it would have returned comes first; if
+            that was the end of the episode, the action is not carried out.
 
         Raises:
             InvalidInput: no episode was begun, or the step before has not returned yet.
@@ -237,8 +260,16 @@ class Episode:
             raise InvalidInput("no episode was begun: call reset first")
         if self.result is not None or self._error is not None:
             raise SessionClosedError(self.session)
-        if self._stepping or not seat.waiting:
+        if self._stepping:
             raise InvalidInput("the step before has not returned yet: wait for it")
+        missed: Observation | None = None
+        if not seat.waiting or self._news.is_set():  # the call before was cancelled
+            missed = await self._next()
+            if missed.done:
+                return missed
+        return _after(missed, await self._carry_out(seat, action))
+
+    async def _carry_out(self, seat: Seat, action: Action) -> Observation:
         try:
             said = seat.act(action)
         except InvalidInput as error:
@@ -410,6 +441,38 @@ class Episode:
             detail=self.result.error or self._detail,
             time=self.result.seconds,
         )
+
+
+_S = TypeVar("_S", bound=msgspec.Struct)
+
+
+def _checked(form: type[_S], **given: object) -> _S:
+    """Checks the types of what was given.
+
+    Raises:
+        InvalidInput: a type differs from that in the form.
+    """
+    try:
+        return msgspec.convert(given, form)
+    except msgspec.ValidationError as error:
+        what, _, where = str(error).partition(" - at `$.")
+        raise InvalidInput(f"{where.rstrip('`')}: {what[0].lower()}{what[1:]}") from None
+
+
+def _after(missed: Observation | None, seen: Observation) -> Observation:
+    """An observation, preceded by one that was never returned."""
+    if missed is None:
+        return seen
+    parts = {
+        name: missed.parts.get(name, 0.0) + seen.parts.get(name, 0.0)
+        for name in {**missed.parts, **seen.parts}
+    }
+    return msgspec.structs.replace(
+        seen,
+        messages=(*missed.messages, *seen.messages),
+        reward=missed.reward + seen.reward,
+        parts=parts,
+    )
 
 
 def _detail(records: Sequence[Record]) -> str:

@@ -13,6 +13,7 @@ import msgspec
 from ..engine.errors import InvalidInput
 from ..engine.models.protocol import ToolCall
 from ..engine.task import Task, find_task
+from ..engine.text import suggestion
 from .blocking import BlockingEpisode, Stage
 from .episode import EpisodeSetting
 from .seat import Observation
@@ -22,6 +23,7 @@ __all__ = ("EpisodeEnv",)
 _LENGTH = 100_000
 _CHARACTERS = "\n\t" + "".join(map(chr, (*range(32, 127), *range(160, 0x3000))))
 _KNOWN = frozenset(_CHARACTERS)
+_OPTIONS = ("problem", "persona", "world", "repeat")
 _OVER = frozenset({"finished", "abandoned", "tolerance", "failed"})
 
 
@@ -78,17 +80,26 @@ class EpisodeEnv(gymnasium.Env[str, str]):
         Args:
             seed: draws the problem and the session's randomness; the same seed gives the same episode.
             options: ``problem``, ``persona``, ``world`` and ``repeat``, in place of what is drawn.
+
+        Raises:
+            InvalidInput: there is no such option, problem or persona, or a value is of the wrong type.
         """
         super().reset(seed=seed)
         chosen = options or {}
+        for name in chosen:
+            if name not in _OPTIONS:
+                raise InvalidInput(
+                    f"unknown option {name!r} of reset{suggestion(name, _OPTIONS)}; there are: "
+                    f"{', '.join(_OPTIONS)}"
+                )
         problem = self._problems[int(self.np_random.integers(len(self._problems)))]
         repeat = int(self.np_random.integers(1, 2**31 - 1))
         seen = self._episode.reset(
             self._task,
-            str(chosen.get("problem", problem)),
-            persona=str(chosen.get("persona", self._persona)),
-            seed=int(chosen.get("world", self._world)),
-            repeat=int(chosen.get("repeat", repeat)),
+            chosen.get("problem", problem),
+            persona=chosen.get("persona", self._persona),
+            seed=chosen.get("world", self._world),
+            repeat=chosen.get("repeat", repeat),
         )
         return _text(seen), self._info(seen)
 
@@ -131,7 +142,7 @@ def _read(action: str, number: str) -> ToolCall | tuple[ToolCall, ...]:
     """The call that a text writes; none of them if it cannot be read."""
     try:
         written = msgspec.json.decode(action, type=_Written)
-    except (msgspec.DecodeError, RecursionError, UnicodeError):
+    except (msgspec.DecodeError, RecursionError, UnicodeError, TypeError):
         return ()
     text = msgspec.json.encode(written.arguments).decode()
     return ToolCall(id=number, name=written.name, arguments=text)

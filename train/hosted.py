@@ -20,7 +20,6 @@ from ..engine import codec
 from ..engine.errors import DuologError, InvalidInput, MissingExtra
 from ..engine.log.contract import EventLog
 from ..engine.session.decisions import Decision, Say, Submit
-from ..engine.task import Task
 from ..scoring.trajectory.token_estimate import estimate_tokens
 from .episode import Episode, EpisodeSetting
 from .seat import Observation
@@ -29,7 +28,17 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-__all__ = ("STOP", "HostedUser", "Reply", "UserEndpoint", "WebApp", "user_app")
+__all__ = (
+    "STOP",
+    "HostedUser",
+    "Reply",
+    "Talk",
+    "UserEndpoint",
+    "UserName",
+    "WebApp",
+    "read_user",
+    "user_app",
+)
 
 _Event: TypeAlias = MutableMapping[str, Any]
 
@@ -43,6 +52,38 @@ STOP: Final = "###STOP###"
 
 _SILENCE: Final = "(says nothing)"
 _LARGEST: Final = 8 * 1024 * 1024  # bytes of a request
+
+
+class UserName(msgspec.Struct, frozen=True):
+    """Which user is talked to, written as ``TASK/PERSONA/PROBLEM/SEED`` or ``TASK/PERSONA/PROBLEM/SEED/TALK``.
+
+    Attributes:
+        task: the task's name.
+        persona: who they are.
+        problem: the instance of the task.
+        seed: of the world and of all randomness.
+        talk: the caller's own name of the conversation; empty for none.
+    """
+
+    task: str
+    persona: str
+    problem: str
+    seed: int = 0
+    talk: str = ""
+
+
+def read_user(text: str) -> UserName:
+    """The user that a text names.
+
+    Raises:
+        InvalidInput: it names none.
+    """
+    parts = text.split("/", 4)
+    if len(parts) < 4 or not all(parts[:3]) or not parts[3].isdecimal():
+        raise InvalidInput(
+            f"{text!r} names no user: write TASK/PERSONA/PROBLEM/SEED, such as travel/proactive/0/7"
+        )
+    return UserName(parts[0], parts[1], parts[2], int(parts[3]), "".join(parts[4:]))
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,6 +103,11 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     ended: str | None = None
     effort: Mapping[str, float | None] = {}
 
+    @property
+    def said(self) -> str:
+        """Their words, followed by ``STOP`` once the session is over."""
+        return f"{self.text} {STOP}".strip() if self.done else self.text
+
 
 @final
 class HostedUser:
@@ -70,14 +116,17 @@ class HostedUser:
     Args:
         log: where the session is recorded; it has to be open.
         setting: how it is set up.
+
+    Attributes:
+        episode: the session. Its ``step`` takes actions that are not words, such as those of the task.
     """
 
     def __init__(self, log: EventLog, setting: EpisodeSetting | None = None) -> None:
-        self._episode = Episode(log, setting)
+        self.episode = Episode(log, setting)
 
     async def __aenter__(self) -> HostedUser:
         """Opens what runs the session."""
-        await self._episode.__aenter__()
+        await self.episode.__aenter__()
         return self
 
     async def __aexit__(
@@ -87,11 +136,13 @@ class HostedUser:
         trace: TracebackType | None,
     ) -> bool | None:
         """Closes an open session as ``cancelled``."""
-        return await self._episode.__aexit__(kind, error, trace)
+        return await self.episode.__aexit__(kind, error, trace)
 
-    async def begin(self, task: str | Task, problem: str, *, persona: str, seed: int = 0) -> Reply:
+    async def begin(self, user: UserName) -> Reply:
         """Begins a session; the reply is the user's request. See ``Episode.reset``."""
-        return self._reply(await self._episode.reset(task, problem, persona=persona, seed=seed))
+        return self._reply(
+            await self.episode.reset(user.task, user.problem, persona=user.persona, seed=user.seed)
+        )
 
     async def say(self, text: str, *, output: str | None = None) -> Reply:
         """Says something to the user, and waits for their reply.
@@ -107,17 +158,39 @@ class HostedUser:
         if not text.strip():
             raise InvalidInput("a message to a user needs a text")
         put = () if output is None else (Submit(output),)
-        return self._reply(await self._episode.step(Decision((*put, Say(text)))))
+        return self._reply(await self.episode.step(Decision((*put, Say(text)))))
 
     def _reply(self, seen: Observation) -> Reply:
         words = [one.content for one in seen.messages if one.author == "human"]
         return Reply(
             text="\n".join(words) or ("" if seen.done else _SILENCE),
-            session=self._episode.session,
+            session=self.episode.session,
             done=seen.done,
             ended=seen.ended,
-            effort=self._episode.effort,
+            effort=self.episode.effort,
         )
+
+
+@final
+class Talk:
+    """A conversation that is under way, in a task that opens and closes what runs its session.
+
+    Args:
+        user: who is talked to.
+
+    Attributes:
+        left: set it to end the conversation.
+    """
+
+    def __init__(self, user: HostedUser) -> None:
+        self.user = user
+        self.left = anyio.Event()
+
+    async def live(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
+        """Keeps the session open until the conversation is left."""
+        async with self.user:
+            task_status.started()
+            await self.left.wait()
 
 
 class _Said(msgspec.Struct, frozen=True):
@@ -138,22 +211,27 @@ class UserEndpoint:
 
     The model's name says who it is: ``TASK/PERSONA/PROBLEM/SEED``. A conversation begins with a request that holds
     no assistant's message; its reply is the user's request, whatever the greeting. A later request repeats the
-    conversation with the agent's next message at its end, as chat completions do, and is known by that.
+    conversation with the agent's next message at its end, as chat completions do, and is known by that. If the
+    model's name ends with a name for the conversation (``TASK/PERSONA/PROBLEM/SEED/TALK``), it is known by
+    that instead, so that earlier messages may be shortened or left out.
 
     Args:
         log: where the sessions are recorded; it has to be open.
         setting: how they are set up.
-        most: how many sessions are open at once; beyond it the oldest is closed as ``cancelled``.
+        most: how many sessions are open at once; beyond it the oldest is closed as ``cancelled``. As many
+            replies are kept for requests that are repeated.
     """
 
     def __init__(
         self, log: EventLog, setting: EpisodeSetting | None = None, *, most: int = 1000
     ) -> None:
+        if most < 1:
+            raise InvalidInput(f"an endpoint has room for at least one session, not {most}")
         self._log = log
         self._setting = setting
         self._most = most
-        self._open: dict[str, deque[_Talk]] = {}
-        self._talks: deque[_Talk] = deque()
+        self._waiting: dict[str, deque[Talk]] = {}
+        self._talks: dict[str, Talk] = {}
         self._replies: dict[str, Reply] = {}
         self._stack = AsyncExitStack()
         self._tasks: anyio.abc.TaskGroup | None = None
@@ -170,9 +248,14 @@ class UserEndpoint:
         trace: TracebackType | None,
     ) -> bool | None:
         """Closes open sessions as ``cancelled``."""
-        for talk in self._talks:
+        for talk in self._talks.values():
             talk.left.set()
         return await self._stack.__aexit__(kind, error, trace)
+
+    def user(self, session: str) -> HostedUser | None:
+        """The user of an open session; None if it is not open."""
+        talk = self._talks.get(session)
+        return None if talk is None else talk.user
 
     async def complete(self, body: bytes) -> Mapping[str, object]:
         """Answers the body of a request with that of a completion.
@@ -188,79 +271,73 @@ class UserEndpoint:
             ) from None
         if asked.stream:
             raise InvalidInput("this endpoint does not stream: leave 'stream' out")
+        user = read_user(asked.model)
         said = [(one.role, _text(one)) for one in asked.messages if one.role != "system"]
-        whole = codec.digest([asked.model, [list(one) for one in said]])
-        if any(role == "assistant" for role, _ in said):
-            reply, talk = await self._go_on(asked, said, whole)
-        else:
-            reply, talk = await self._begin(asked.model)
-        text = f"{reply.text} {STOP}".strip() if reply.done else reply.text
-        self._replies[whole] = reply
-        if talk is not None:
-            if reply.done:
-                talk.left.set()
-                self._talks.remove(talk)
-            else:
-                known = [*said, ("assistant", text)]
-                key = codec.digest([asked.model, [list(one) for one in known]])
-                self._open.setdefault(key, deque()).append(talk)
-        return _completion(asked.model, said, text, reply)
-
-    async def _begin(self, model: str) -> tuple[Reply, _Talk]:
-        parts = model.split("/")
-        if len(parts) != 4 or not parts[3].isdecimal():
+        whole = codec.digest([asked.model, said])
+        begins = not any(role == "assistant" for role, _ in said)
+        reply = self._replies.get(whole)
+        if begins and (reply is None or not user.talk):
+            reply = await self._begin(asked.model, user, said)
+        elif not begins and (reply is None or not user.talk):
+            talk = self._take(asked.model, user, said)
+            if talk is not None:
+                reply = await talk.user.say(said[-1][1], output=asked.output)
+                self._keep(talk, reply, asked.model, user, said)
+        if reply is None:
             raise InvalidInput(
-                f"model {model!r} names no user: write TASK/PERSONA/PROBLEM/SEED, such as "
-                "travel/proactive/0/7"
+                "this conversation is unknown: it began elsewhere, was changed on the way, or is over"
             )
-        task, persona, problem, seed = parts
-        talk = _Talk(HostedUser(self._log, self._setting))
+        self._replies[whole] = reply
+        while len(self._replies) > self._most:
+            del self._replies[next(iter(self._replies))]
+        return _completion(asked.model, said, reply)
+
+    async def _begin(self, model: str, user: UserName, said: _Chat) -> Reply:
         if self._tasks is None:
             raise InvalidInput("an endpoint is used as: async with UserEndpoint(log) as endpoint")
+        talk = Talk(HostedUser(self._log, self._setting))
         while len(self._talks) >= self._most:
-            self._talks.popleft().left.set()
+            self._talks.pop(next(iter(self._talks))).left.set()
         await self._tasks.start(talk.live)
-        self._talks.append(talk)
         try:
-            return await talk.user.begin(task, problem, persona=persona, seed=int(seed)), talk
-        except DuologError:
+            reply = await talk.user.begin(user)
+        except BaseException:
             talk.left.set()
-            self._talks.remove(talk)
             raise
+        self._talks[reply.session] = talk
+        self._keep(talk, reply, model, user, said)
+        return reply
 
-    async def _go_on(
-        self, asked: _Asked, said: Sequence[tuple[str, str]], whole: str
-    ) -> tuple[Reply, _Talk | None]:
+    def _take(self, model: str, user: UserName, said: _Chat) -> Talk | None:
+        """The conversation that waits for this message of the agent's; None if there is none."""
         if said[-1][0] != "user":
             raise InvalidInput("the last message has to be the agent's, with the role 'user'")
-        key = codec.digest([asked.model, [list(one) for one in said[:-1]]])
-        talks = self._open.get(key, deque())
+        talks = self._waiting.pop(_key(model, user, said[:-1]), deque())
         while talks and talks[0].left.is_set():
             talks.popleft()
+        if not talks:
+            return None
+        talk = talks.popleft()
         if talks:
-            talk = talks.popleft()
-            if not talks:
-                self._open.pop(key, None)
-            return await talk.user.say(said[-1][1], output=asked.output), talk
-        if whole in self._replies:  # asked again, since the reply was lost on the way
-            return self._replies[whole], None
-        raise InvalidInput(
-            "this conversation is unknown: it began elsewhere, was changed on the way, or is over"
-        )
+            self._waiting[_key(model, user, said[:-1])] = talks
+        return talk
+
+    def _keep(self, talk: Talk, reply: Reply, model: str, user: UserName, said: _Chat) -> None:
+        """Keeps a conversation for the agent's next message, or ends it."""
+        if reply.done:
+            talk.left.set()
+            self._talks.pop(reply.session, None)
+        else:
+            key = _key(model, user, [*said, ("assistant", reply.said)])
+            self._waiting.setdefault(key, deque()).append(talk)
 
 
-@final
-class _Talk:
-    """A conversation that is under way, in a task that opens and closes what runs its session."""
+_Chat: TypeAlias = Sequence[tuple[str, str]]
 
-    def __init__(self, user: HostedUser) -> None:
-        self.user = user
-        self.left = anyio.Event()
 
-    async def live(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
-        async with self.user:
-            task_status.started()
-            await self.left.wait()
+def _key(model: str, user: UserName, said: _Chat) -> str:
+    """The key of a conversation: its name, or else a digest of all that was said."""
+    return model if user.talk else codec.digest([model, said])
 
 
 def user_app(endpoint: UserEndpoint) -> WebApp:
@@ -284,12 +361,16 @@ def user_app(endpoint: UserEndpoint) -> WebApp:
         async for part in request.stream():
             body += part
             if len(body) > _LARGEST:
-                return answer({"error": {"message": "the request is too large"}}, 413)
+                return refusal("the request is too large", "invalid_request_error", 413)
         try:
             return answer(await endpoint.complete(bytes(body)), 200)
         except InvalidInput as error:
-            said = {"message": str(error), "type": "invalid_request_error", "code": None}
-            return answer({"error": said}, 400)
+            return refusal(str(error), "invalid_request_error", 400)
+        except DuologError as error:
+            return refusal(str(error), "server_error", 500)
+
+    def refusal(why: str, kind: str, status: int) -> Response:
+        return answer({"error": {"message": why, "type": kind, "code": None}}, status)
 
     def answer(value: object, status: int) -> Response:
         return Response(msgspec.json.encode(value), status, media_type="application/json")
@@ -303,9 +384,8 @@ def _text(said: _Said) -> str:
     return said.content or ""
 
 
-def _completion(
-    model: str, said: Sequence[tuple[str, str]], text: str, reply: Reply
-) -> Mapping[str, object]:
+def _completion(model: str, said: _Chat, reply: Reply) -> Mapping[str, object]:
+    text = reply.said
     read = sum(estimate_tokens(one) for _, one in said)
     written = estimate_tokens(text)
     return {

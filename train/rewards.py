@@ -65,8 +65,8 @@ class RewardTerms(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         for name in ("progress", "price", "terminal", "drop", "unproductive", "repeated"):
-            value = getattr(self, name)
-            if not math.isfinite(value):
+            value: object = getattr(self, name)
+            if not isinstance(value, int | float) or not math.isfinite(value):
                 raise InvalidInput(
                     f"the {name} of a reward has to be a finite number, not {value!r}"
                 )
@@ -74,8 +74,9 @@ class RewardTerms(msgspec.Struct, frozen=True, kw_only=True):
             raise InvalidInput(
                 f"unknown measure of effort {self.effort!r}; choose from {', '.join(MEASURES)}"
             )
-        if self.tau < 1:
-            raise InvalidInput(f"a tolerance is at least 1, not {self.tau}")
+        tau: object = self.tau
+        if not isinstance(tau, int) or tau < 1:
+            raise InvalidInput(f"a tolerance is a whole number from 1, not {tau!r}")
 
 
 class RoundReward(msgspec.Struct, frozen=True, kw_only=True):
@@ -160,20 +161,14 @@ async def reward_of(
         SessionNotFound: the log has no such session.
         InvalidInput: the opening holds terms that cannot be read.
     """
-    return reward_from([record async for record in log.read_all(session=session)], terms, options)
-
-
-def reward_from(
-    records: Iterable[Record], terms: RewardTerms | None = None, options: Options | None = None
-) -> Reward:
-    """The reward of the session that these records are all of; see ``reward_of``."""
     fold: RewardFold | None = None
-    for record in records:
+    async for record in log.read_all(session=session):
         if fold is None:
-            fold = RewardFold(record.session, terms or terms_in(record), options)
+            fold = RewardFold(session, terms or terms_in(record), options)
         fold.feed(record)
     if fold is None:
-        raise InvalidInput("the log does not hold this session, or it is empty")
+        await log.summary(session)  # says that there is none
+        raise InvalidInput(f"session {session!r} is empty so far")
     return fold.reward()
 
 

@@ -292,10 +292,8 @@ class Seat:
         return self._space[1]
 
     def _read(self, action: Action) -> _Decided:
-        if isinstance(action, Decision):
-            return _Decided(action)
-        if isinstance(action, Verb):
-            return _Decided(Decision((action,)))
+        if isinstance(action, Decision | Verb):
+            return _Decided(_checked(action))
         calls = _calls(action)
         if not calls:
             raise InvalidInput(
@@ -381,13 +379,38 @@ async def trainee(desk: Desk) -> None:
     )
 
 
+def _checked(action: Verb | Decision) -> Decision:
+    """The decision, if each verb holds what it is declared to hold.
+
+    Raises:
+        InvalidInput: one does not.
+    """
+    decision = action if isinstance(action, Decision) else Decision((action,))
+    for verb in decision.verbs:
+        try:
+            if not isinstance(verb, Verb):
+                raise InvalidInput(f"a decision holds verbs, and this is {verb!r:.200}")
+            msgspec.convert(msgspec.structs.asdict(verb), type(verb))
+        except msgspec.ValidationError as error:
+            raise InvalidInput(f"{verb!r:.200} cannot be carried out: {error}") from None
+    return decision
+
+
 def _calls(action: object) -> tuple[ToolCall, ...]:
+    """The calls of an action; none if it is not a call, nor a list of them."""
     if isinstance(action, ToolCall):
-        return (action,)
-    if isinstance(action, Sequence) and not isinstance(action, str | bytes):
+        found: tuple[object, ...] = (action,)
+    elif isinstance(action, Sequence) and not isinstance(action, str | bytes):
         found = tuple(action)
-        return found if all(isinstance(one, ToolCall) for one in found) else ()
-    return ()
+    else:
+        return ()
+    calls = tuple(one for one in found if isinstance(one, ToolCall) and _typed(one))
+    return calls if len(calls) == len(found) else ()
+
+
+def _typed(call: ToolCall) -> bool:
+    """Whether a call holds texts, as a model writes them."""
+    return all(isinstance(one, str) for one in (call.id, call.name, call.arguments))
 
 
 def _own(view: View, records: Sequence[Record]) -> list[str]:

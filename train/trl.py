@@ -135,7 +135,7 @@ def _whole(row: Mapping[str, object], name: str, default: int) -> int:
     value = row.get(name)
     if value is None:
         return default
-    if not isinstance(value, int):
+    if not isinstance(value, int) or isinstance(value, bool):
         raise InvalidInput(f"column {name!r} holds {value!r}, and has to hold whole numbers")
     return value
 

@@ -26,6 +26,16 @@ from ...engine.models.protocol import ModelReply, ModelRequest, ToolCall
 from ...engine.session.view import View
 from ...engine.task import Brief
 from .address import Address
+from .json_rpc import (
+    BAD_PARAMETERS,
+    NO_METHOD,
+    Object,
+    call,
+    failure,
+    object_at,
+    read_message,
+    response,
+)
 from .process import LineProcess
 from .workspace import Workspace
 
@@ -35,9 +45,8 @@ PERMISSION: Final = "permission"
 """How a reply finishes that asks for a permission in the middle of a turn."""
 
 _PROTOCOL = 1
-_NO_METHOD, _BAD_PARAMETERS, _NOT_LOGGED_IN = -32601, -32602, -32000
+_NOT_LOGGED_IN = -32000
 _SHOWN = 300
-_Object = Mapping[str, JSON]
 
 
 @final
@@ -66,7 +75,7 @@ class AcpAgent:
         self._session = ""
         self._calls = 0
         self._prompt = 0
-        self._asked: _Object | None = None
+        self._asked: Object | None = None
         self._said: list[str] = []
 
     async def complete(self, request: ModelRequest) -> ModelReply:
@@ -97,7 +106,7 @@ class AcpAgent:
         self._prompt = self._calls
         prompt: JSON = [{"type": "text", "text": text}]
         parameters = {"sessionId": self._session, "prompt": prompt}
-        return await self._turn(_request(self._prompt, "session/prompt", parameters))
+        return await self._turn(call(self._prompt, "session/prompt", parameters))
 
     async def close(self) -> None:
         """Ends the agent, and removes its directory."""
@@ -135,11 +144,11 @@ class AcpAgent:
             raise ModelBadReply(f"{self._address.text} answers session/new without a sessionId")
         self._session = session
 
-    async def _call(self, method: str, parameters: _Object) -> _Object:
+    async def _call(self, method: str, parameters: Object) -> Object:
         """Calls a method, and waits for its result."""
         self._calls += 1
         number = self._calls
-        found: list[_Object] = []
+        found: list[Object] = []
 
         async def take(line: bytes) -> bool:
             message = self._read(line)
@@ -149,7 +158,7 @@ class AcpAgent:
             await self._serve(message)
             return False
 
-        await self._exchange(_request(number, method, parameters), take)
+        await self._exchange(call(number, method, parameters), take)
         return found[0]
 
     async def _turn(self, line: bytes) -> ModelReply:
@@ -188,24 +197,20 @@ class AcpAgent:
     async def _go_on(self, *, allowed: bool) -> ModelReply:
         """Answers the permission that was asked for, and waits for the rest of the turn."""
         asked, self._asked = self._asked, None
-        return await self._turn(_response(asked or {}, _outcome(asked or {}, allowed=allowed)))
+        return await self._turn(response(asked or {}, _outcome(asked or {}, allowed=allowed)))
 
     async def _exchange(self, line: bytes, take: Callable[[bytes], Awaitable[bool]]) -> None:
         if self._process is None:
             raise ModelUnavailable(f"{self._address.text} is not running")
         await self._process.exchange(line, take)
 
-    def _read(self, line: bytes) -> _Object:
+    def _read(self, line: bytes) -> Object:
         try:
-            message = msgspec.json.decode(line)
-        except (msgspec.DecodeError, RecursionError, UnicodeError):
-            message = None
-        if not isinstance(message, Mapping):
-            shown = line[:_SHOWN].decode("utf-8", "replace")
-            raise ModelBadReply(f"{self._address.text} writes {shown!r}, which is not JSON-RPC")
-        return message
+            return read_message(line)
+        except InvalidInput as error:
+            raise ModelBadReply(f"{self._address.text} writes {error}") from None
 
-    def _result(self, method: str, message: _Object) -> _Object:
+    def _result(self, method: str, message: Object) -> Object:
         """The result of a call.
 
         Raises:
@@ -223,24 +228,24 @@ class AcpAgent:
             return ModelDenied(f"{said}; log in with the agent's own program first")
         return ModelUnavailable(said)
 
-    async def _serve(self, message: _Object) -> None:
+    async def _serve(self, message: Object) -> None:
         """Takes a notification, or answers a request of the agent's."""
-        method, parameters = message.get("method"), _object(message.get("params"))
+        method, parameters = message.get("method"), object_at(message, "params")
         if method == "session/update":
-            update = _object(parameters.get("update"))
+            update = object_at(parameters, "update")
             if update.get("sessionUpdate") == "agent_message_chunk":
-                self._said.append(str(_object(update.get("content")).get("text") or ""))
+                self._said.append(str(object_at(update, "content").get("text") or ""))
         if "id" not in message or self._process is None or method is None:
             return
         try:
-            answer = _response(message, await self._served(str(method), parameters, message))
+            answer = response(message, await self._served(str(method), parameters, message))
         except InvalidInput as error:
-            answer = _failure(message, _BAD_PARAMETERS, str(error))
+            answer = failure(message, BAD_PARAMETERS, str(error))
         except NotImplementedError:
-            answer = _failure(message, _NO_METHOD, f"Duolog does not do {method}")
+            answer = failure(message, NO_METHOD, f"Duolog does not do {method}")
         self._process.send(answer)
 
-    async def _served(self, method: str, parameters: _Object, message: _Object) -> JSON:
+    async def _served(self, method: str, parameters: Object, message: Object) -> JSON:
         workspace = self._workspace
         if method == "session/request_permission":  # there is no human to ask
             return _outcome(message, allowed=True)
@@ -265,41 +270,22 @@ def _json(value: JSON) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _object(value: JSON) -> _Object:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _request(number: int, method: str, parameters: _Object) -> bytes:
-    return msgspec.json.encode(
-        {"jsonrpc": "2.0", "id": number, "method": method, "params": parameters}
-    )
-
-
-def _response(message: _Object, result: JSON) -> bytes:
-    return msgspec.json.encode({"jsonrpc": "2.0", "id": message.get("id"), "result": result})
-
-
-def _failure(message: _Object, code: int, said: str) -> bytes:
-    error = {"code": code, "message": said}
-    return msgspec.json.encode({"jsonrpc": "2.0", "id": message.get("id"), "error": error})
-
-
-def _question(message: _Object) -> str:
+def _question(message: Object) -> str:
     """The arguments of ``Ask`` for a request for permission."""
-    call = _object(_object(message.get("params")).get("toolCall"))
+    call = object_at(object_at(message, "params"), "toolCall")
     title = str(call.get("title") or call.get("kind") or "something")
     return _json(
         {
             "question": f"May I do this: {title}?",
             "action": str(call.get("kind") or "other"),
-            "arguments": dict(_object(call.get("rawInput"))),
+            "arguments": dict(object_at(call, "rawInput")),
         }
     )
 
 
-def _outcome(message: _Object, *, allowed: bool) -> JSON:
+def _outcome(message: Object, *, allowed: bool) -> JSON:
     """The option of a request for permission that allows it once, or refuses it."""
-    offered = _object(message.get("params")).get("options")
+    offered = object_at(message, "params").get("options")
     listed = offered if isinstance(offered, list) else []
     options = [one for one in listed if isinstance(one, Mapping)]
     kinds = ("allow_once", "allow_always") if allowed else ("reject_once", "reject_always")

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
 
 import anyio
 import duolog
-import msgspec
 import pytest
 from duolog.engine.errors import InvalidInput, SessionClosedError, SessionNotFound
 from duolog.engine.log.contract import Store
 from duolog.engine.log.open import open_log
 from duolog.engine.models.protocol import ToolCall
-from duolog.engine.session.decisions import Finish, Say, Submit
+from duolog.engine.session.decisions import Decision, Finish, Say, Submit
 from duolog.engine.session.limits import Limits
 from duolog.scoring.live import score_sessions
 from duolog.train.blocking import BlockingEpisode, Stage
@@ -284,8 +285,82 @@ async def test_questions_that_were_answered_before_cost(log: Store) -> None:
 
 
 def test_settings_that_make_no_sense_are_refused() -> None:
-    for wrong in ({"price": float("nan")}, {"effort": "sweat"}, {"tau": 0}):
+    wrong: Sequence[dict[str, Any]] = (
+        {"price": float("nan")},
+        {"price": "high"},
+        {"effort": "sweat"},
+        {"tau": 0},
+        {"tau": 1.5},
+    )
+    for terms in wrong:
         with pytest.raises(InvalidInput):
-            msgspec.convert(RewardTerms(**wrong), RewardTerms)
-    with pytest.raises(InvalidInput):
-        EpisodeSetting(tau=0)
+            RewardTerms(**terms)
+    settings: Sequence[dict[str, Any]] = (
+        {"tau": 0},
+        {"tau": "2"},
+        {"mistakes": 0},
+        {"mistakes": 1.5},
+        {"hold": -1},
+    )
+    for setting in settings:
+        with pytest.raises(InvalidInput):
+            EpisodeSetting(**setting)
+
+
+async def test_arguments_of_the_wrong_type_are_refused_and_begin_no_session(log: Store) -> None:
+    async with Episode(log) as episode:
+        for arguments, why in (
+            ({"task": 3}, "3 is not a task"),
+            ({"problem": 0}, "problem: expected `str`, got `int`"),
+            ({"persona": None}, "persona: expected `str`, got `null`"),
+            ({"seed": "x"}, "seed: expected `int`, got `str`"),
+            ({"seed": 1.5}, "seed: expected `int`, got `float`"),
+            ({"repeat": 0}, "repeat: expected `int` >= 1"),
+            ({"config": 5}, "config: expected `object`, got `int`"),
+        ):
+            given: dict[str, Any] = {"task": BOUQUET, "problem": "0", **arguments}
+            with pytest.raises(InvalidInput, match=re.escape(why)):
+                await episode.reset(**given)
+    assert not [one async for one in log.sessions()]
+
+
+async def test_actions_of_the_wrong_type_are_answered(log: Store) -> None:
+    wrong: Sequence[Any] = (
+        None,
+        5,
+        "hi",
+        {"name": "message"},
+        [call("wait"), 5],
+        ToolCall(id="c", name="message", arguments={"text": "Hi"}),  # type: ignore[arg-type]
+        ToolCall(id="c", name=5, arguments="{}"),  # type: ignore[arg-type]
+        Say(5),  # type: ignore[arg-type]
+        Decision(("hi",)),  # type: ignore[arg-type]
+    )
+    async with Episode(log, EpisodeSetting(mistakes=99)) as episode:
+        await episode.reset(BOUQUET, "0", seed=5)
+        version = episode.view.version
+        for action in wrong:
+            seen = await episode.step(action)
+            assert seen.invalid
+            assert not seen.done
+        assert episode.view.version == version
+
+
+async def test_a_step_that_was_cancelled_is_made_up_for_by_the_next(log: Store) -> None:
+    async with Episode(log) as episode:
+        await plays(episode)
+        whole = (episode.messages, await streams(log, episode.session))
+        seen = [await episode.reset(BOUQUET, "0", seed=5)]
+        with anyio.move_on_after(0):
+            await episode.step(call(*FLORIST[0], id="c0"))
+        for number, (name, arguments) in enumerate(FLORIST[1:], 1):
+            if not seen[-1].done:
+                seen.append(await episode.step(call(name, arguments, f"c{number}")))
+        assert (episode.messages, await streams(log, episode.session)) == whole
+        assert [one.tool_call_id for one in seen[1].messages if one.role == "tool"] == ["c0", "c1"]
+        assert episode.reward.total == pytest.approx(sum(one.reward for one in seen))
+        await episode.reset(BOUQUET, "1", seed=5)
+        with anyio.move_on_after(0):
+            await episode.step(call(*FLORIST[0]))
+        await episode.leave()
+        assert (await log.summary(episode.session)).state == "cancelled"

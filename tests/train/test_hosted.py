@@ -17,10 +17,10 @@ MODEL = "tutoring/proactive/0/7"
 
 
 async def talk(
-    endpoint: UserEndpoint, said: list[dict[str, str]], **more: object
+    endpoint: UserEndpoint, said: list[dict[str, str]], model: str = MODEL, **more: object
 ) -> dict[str, Any]:
     """One request; the reply is added to the conversation."""
-    body = msgspec.json.encode({"model": MODEL, "messages": said, **more})
+    body = msgspec.json.encode({"model": model, "messages": said, **more})
     found = dict(await endpoint.complete(body))
     said.append(msgspec.to_builtins(found["choices"])[0]["message"])
     return found
@@ -63,6 +63,47 @@ def test_conversations_are_told_apart_by_what_was_said() -> None:
             assert again["choices"] == found[0]["choices"]
             with pytest.raises(InvalidInput, match="conversation is unknown"):
                 await talk(endpoint, [*one[:1], {"role": "assistant", "content": "No."}, one[0]])
+
+    anyio.run(main)
+
+
+def test_a_conversation_with_a_name_is_known_by_it() -> None:
+    async def main() -> None:
+        async with open_log("memory://") as log, UserEndpoint(log) as endpoint:
+            hello = [{"role": "user", "content": "Hello!"}]
+            found = [await talk(endpoint, [*hello], f"{MODEL}/{name}") for name in ("a", "b", "a")]
+            sessions = [each["duolog"]["session"] for each in found]
+            assert sessions[0] == sessions[2] != sessions[1]
+            short = [
+                {"role": "assistant", "content": "(earlier messages were left out)"},
+                {"role": "user", "content": "What is 1/2 + 1/4?"},
+            ]
+            answered = await talk(endpoint, [*short], f"{MODEL}/a", output="x = 3")
+            assert answered["duolog"]["session"] == sessions[0]
+            again = await talk(endpoint, [*short], f"{MODEL}/a", output="x = 3")
+            assert again == answered
+            user = endpoint.user(sessions[0])
+            assert user is not None
+            said = [one.text for one in user.episode.view.messages if one.role == "agent"]
+            assert said == ["What is 1/2 + 1/4?"]
+            assert user.episode.view.own_snapshot is not None
+
+    anyio.run(main)
+
+
+def test_the_oldest_conversation_makes_room() -> None:
+    async def main() -> None:
+        async with open_log("memory://") as log:
+            async with UserEndpoint(log, most=1) as endpoint:
+                one, other = [{"role": "user", "content": "A"}], [{"role": "user", "content": "B"}]
+                first = (await talk(endpoint, one))["duolog"]["session"]
+                await talk(endpoint, other)
+                assert endpoint.user(first) is None
+                with pytest.raises(InvalidInput, match="conversation is unknown"):
+                    await talk(endpoint, [*one, {"role": "user", "content": "C"}])
+            assert (await log.summary(first)).state == "cancelled"
+            with pytest.raises(InvalidInput, match="at least one session"):
+                UserEndpoint(log, most=0)
 
     anyio.run(main)
 
