@@ -447,7 +447,7 @@ _S = TypeVar("_S", bound=msgspec.Struct)
 
 
 def _checked(form: type[_S], **given: object) -> _S:
-    """Checks the types of what was given.
+    """Checks the types of arguments.
 
     Raises:
         InvalidInput: a type differs from that in the form.

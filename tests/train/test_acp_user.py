@@ -141,7 +141,7 @@ def test_bad_messages_are_answered_with_errors_and_the_next_is_served() -> None:
                     "session/new",
                     {"_meta": {"duolog": {"user": "x/y/0/1"}}},
                     -32602,
-                    "there is no task",
+                    "unknown task",
                 ),
             ):
                 await wire.send(

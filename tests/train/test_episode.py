@@ -101,7 +101,7 @@ async def test_an_action_that_cannot_be_taken_is_answered_and_leaves_no_trace(lo
         for action, why in (
             (call("dance"), "unknown action 'dance'"),
             (call("Count", {"petal": 1}), "Count was called wrongly"),
-            (ToolCall(id="c", name="message", arguments='{"text": '), "are no JSON"),
+            (ToolCall(id="c", name="message", arguments='{"text": '), "are not JSON"),
             ((), "an action is a tool call"),
         ):
             seen = await episode.step(action)
@@ -132,9 +132,9 @@ async def test_a_step_at_the_wrong_time_is_refused(log: Store) -> None:
     async with episode:
         with pytest.raises(InvalidInput, match="call reset first"):
             await episode.step(call("wait"))
-        with pytest.raises(InvalidInput, match="no instance"):
+        with pytest.raises(InvalidInput, match="unknown instance"):
             await episode.reset(BOUQUET, "zero")
-        with pytest.raises(InvalidInput, match="there is no task"):
+        with pytest.raises(InvalidInput, match="unknown task"):
             await episode.reset("gardening", "0")
         await plays(episode)
         with pytest.raises(SessionClosedError):
@@ -266,9 +266,9 @@ def test_the_value_of_a_state_is_what_continuations_earn() -> None:
             assert found.rewards == tuple(one.total for one in again)
             assert found.rewards[0] != found.rewards[1]
             assert found.value == pytest.approx(sum(found.rewards) / 2)
-            with pytest.raises(InvalidInput, match="no round 9"):
+            with pytest.raises(InvalidInput, match="no act in round 9"):
                 await sampled_value(log, name, 9, agent="two-stage")
-            with pytest.raises(InvalidInput, match="there is no agent"):
+            with pytest.raises(InvalidInput, match="unknown agent"):
                 await sampled_value(log, name, 1, agent="nobody")
             with pytest.raises(SessionNotFound):
                 await sampled_value(log, "nowhere", 1, agent="two-stage")

@@ -142,7 +142,7 @@ def test_bad_requests_are_answered_in_words_over_http() -> None:
                 for body, why in (
                     ([], "cannot be read as a chat completion"),
                     ({"model": "gpt", "messages": hello}, "names no user"),
-                    ({"model": "nowhere/proactive/0/7", "messages": hello}, "there is no task"),
+                    ({"model": "nowhere/proactive/0/7", "messages": hello}, "unknown task"),
                     ({"model": "tutoring/grumpy/0/7", "messages": hello}, "grumpy"),
                     ({"model": MODEL, "messages": hello, "stream": True}, "does not stream"),
                 ):
