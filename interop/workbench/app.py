@@ -34,6 +34,7 @@ from .bench import Bench, BenchLimits
 from .compare import compare_routes
 from .frame import ENTRANCE, problem_page
 from .live import live_routes
+from .reviewing import review_routes
 from .session.forking import Forker
 from .session.routes import session_routes
 from .sessions.routes import session_list_routes
@@ -49,6 +50,7 @@ PARTS: tuple[Part, ...] = (
     live_routes,
     alert_routes,
     compare_routes,
+    review_routes,
 )
 """The parts that every workbench has."""
 
@@ -80,7 +82,7 @@ def make_bench(
     """
     options = options or Options()
     index = SessionIndex(log)
-    places = {"/sessions", "/live", "/compare", *(["/alerts"] if alerts else ())}
+    places = {"/sessions", "/live", "/compare", "/review", *(["/alerts"] if alerts else ())}
     return Bench(
         log=log,
         name=name,

@@ -18,6 +18,7 @@ _PLACES: Final = (
     ("/live", "Live"),
     ("/alerts", "Alerts"),
     ("/compare", "Compare"),
+    ("/review", "Review"),
     ("/new", "New session"),
 )
 _TITLE: Final = 80
@@ -36,6 +37,7 @@ _KEYS: Final = {
         ("Home", "the beginning"),
         ("f", "follow the session again"),
         ("/", "find; Enter: the next one, Shift Enter: the one before"),
+        ("n", "in a review queue: the next session"),
     ),
 }
 """The functions of keys, by page."""
@@ -66,7 +68,8 @@ def page(
         status: of the response.
     """
     places = _PLACES if identity.reads_log else ()
-    shown = [place for place in places if place[0] in bench.places]
+    hidden = () if identity.role == "operator" else ("/review",)
+    shown = [one for one in places if one[0] in bench.places and one[0] not in hidden]
     navigation = [
         tag("a", name, href=place, aria_current="page" if place == at else None)
         for place, name in shown

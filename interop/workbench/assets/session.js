@@ -6,6 +6,7 @@ import { Transcript } from "./transcript.js";
 import { Curves } from "./curves.js";
 import { Output } from "./output.js";
 import { Timeline, rank } from "./timeline.js";
+import { showReviews } from "./reviews.js";
 
 const byId = (id) => document.getElementById(id);
 const parameters = new URLSearchParams(location.search);
@@ -186,6 +187,8 @@ for (const [place, node] of tabs.entries()) {
     openTab(nameOf(next));
   });
 }
+const readReviews = showReviews(session, () => ({ round: roundAt(now()), at: now() }));
+const readReviewsCalmly = calmly(readReviews, 500);
 const named = parameters.get("tab");
 if (tabs.some((node) => nameOf(node) === named)) openTab(named);
 
@@ -305,6 +308,7 @@ const grown = async (growth) => {
   const stay = model.at === null && transcript.atEnd;
   take(news);
   readStripCalmly();
+  readReviewsCalmly();
   transcript.grow(model.count);
   show();
   if (stay) transcript.reach(model.count, "end");

@@ -3,6 +3,7 @@
 import { calmly, get, getPage, make, pieces, soon } from "./dom.js";
 import { follow } from "./stream.js";
 import { compareKeys } from "./order.js";
+import { tagSelected } from "./selection.js";
 
 const AT_ONCE = 50;
 const form = document.getElementById("filters");
@@ -100,6 +101,8 @@ const showChosen = () => {
   document.getElementById("selected").textContent = `${chosen.size.toLocaleString("en")} selected`;
   const query = new URLSearchParams({ session: [...chosen].join(",") });
   document.getElementById("compare-selected").href = `/compare?${query}`;
+  const queue = document.getElementById("queue-selected");
+  if (queue) queue.href = `/review?${query}`;
   const pair = document.getElementById("pair-selected");
   const [left, right] = chosen;
   pair.hidden = chosen.size !== 2;
@@ -117,6 +120,7 @@ document.getElementById("clear").addEventListener("click", () => {
   chosen.clear();
   showChosen();
 });
+tagSelected(() => [...chosen]);
 
 const reload = soon(async () => {
   const fresh = await getPage(location.href);

@@ -15,6 +15,7 @@ from ..links import session_address
 from ..markup.agents import AgentMarks
 from ..markup.html import Html, Node, join, tag
 from ..markup.records import value_block
+from ..reviewing import review_panel
 from ..sessions.rows import title_of
 from .forking import Forking
 from .reading import SessionReading
@@ -22,7 +23,7 @@ from .reading import SessionReading
 __all__ = ("about_session", "command_list", "commands", "session_contents")
 
 _NAME = 120
-_TABS = (("output", "Output"), ("measures", "Measures"), ("about", "About"))
+_TABS = (("output", "Output"), ("measures", "Measures"), ("review", "Review"), ("about", "About"))
 
 
 def session_contents(
@@ -122,6 +123,7 @@ def session_contents(
         role="group",
         aria_label="Moment that is shown",
     )
+    adds = identity.role == "operator" and not bench.access.read_only
     tabs = [
         tag(
             "button",
@@ -138,6 +140,7 @@ def session_contents(
     panels = [
         tag(
             "div",
+            review_panel(adds=adds) if name == "review" else None,
             id=f"panel-{name}",
             role="tabpanel",
             aria_labelledby=f"tab-{name}",

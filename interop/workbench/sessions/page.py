@@ -48,6 +48,7 @@ def list_contents(
     after: str | None,
     problem: str = "",
     typed: str = "",
+    reviews: bool = False,
 ) -> list[Node]:
     """The contents of the page.
 
@@ -60,6 +61,7 @@ def list_contents(
         after: of the page that follows.
         problem: why the address is invalid; empty if it is valid.
         typed: the invalid term.
+        reviews: whether the user may tag and review sessions.
     """
     heads = [_title(index, address, column) for column in columns_of(address)]
     every = tag("input", type="checkbox", id="every", aria_label="Select all that are shown")
@@ -100,10 +102,15 @@ def list_contents(
             tag("b", "", id="selected", role="status"),
             tag("a", "Compare", id="compare-selected", href="/compare"),
             tag("a", "Side by side", id="pair-selected", href="/pair", hidden=True),
+            tag("button", "Tag", type="button", id="tag-selected", aria_haspopup="dialog")
+            if reviews
+            else None,
+            tag("a", "Queue for review", id="queue-selected", href="/review") if reviews else None,
             tag("button", "Clear", type="button", id="clear"),
             id="selection",
             hidden=True,
         ),
+        _tag_dialog() if reviews else None,
         tag(
             "nav",
             tag("a", "← Earlier page", href=before, rel="prev", id="before") if before else None,
@@ -112,6 +119,25 @@ def list_contents(
             aria_label="Pages of the list",
         ),
     ]
+
+
+def _tag_dialog() -> Html:
+    """The dialog that tags the selected sessions."""
+    form = tag(
+        "form",
+        tag("h2", "Tag the selected sessions", id="tag-title"),
+        tag("label", "Your name", for_="tag-by"),
+        tag("input", id="tag-by", name="by", maxlength=60, required=True, autocomplete="name"),
+        tag("label", "Tags, separated by spaces", for_="tag-tags"),
+        tag("input", id="tag-tags", name="tags", required=True, list="known-tags"),
+        tag("datalist", id="known-tags"),
+        tag("p", "", id="tag-problem", class_="problem", role="alert"),
+        tag("button", "Tag", type="submit"),
+        " ",
+        tag("button", "Cancel", type="button", id="tag-cancel"),
+        id="tag-form",
+    )
+    return tag("dialog", form, id="tag-dialog", aria_labelledby="tag-title")
 
 
 def _how_to_fill() -> Html:

@@ -88,6 +88,7 @@ class _Routes:
             after=after,
             problem=problem,
             typed=typed,
+            reviews=identity_of(request).role == "operator" and not bench.access.read_only,
         )
         return page(
             bench,

@@ -141,7 +141,7 @@ def session_row(
         "rounds": _WAITING if line is None else line.rounds,
         "records": f"{summary.events:,}",
         "lasted": lasted(summary.opened, summary.last),
-        "labels": _labels(summary.group, address),
+        "labels": [_tags(line, address), _labels(summary.group, address)],
         "began": _began(summary),
     }
     first, *others = columns_of(address)
@@ -218,6 +218,16 @@ def _labels(group: Mapping[str, str], address: ListAddress) -> list[Node]:
     return [
         *(_label(key, value, address) for key, value in others[:_LABELS]),
         tag("span", f"+{len(left)}", class_="label more", title=more) if left else None,
+    ]
+
+
+def _tags(line: SessionLine | None, address: ListAddress) -> list[Node]:
+    """The tags by reviewers, the first ones as links to the sessions with the same tag."""
+    tags = () if line is None else line.row.tags
+    left = tags[_LABELS:]
+    return [
+        *(_label("tag", one, address) for one in tags[:_LABELS]),
+        tag("span", f"+{len(left)}", class_="label more", title="\n".join(left)) if left else None,
     ]
 
 
