@@ -84,7 +84,7 @@ def profile_command(
             metavar="LOG", help="Path or URL of the log.", show_default="profile-SUBJECT.db"
         ),
     ] = None,
-    people: Annotated[
+    against: Annotated[
         str | None,
         typer.Option(
             metavar="HUMAN_LOG",
@@ -141,7 +141,7 @@ def profile_command(
         return
     found, done = _play(plan, price, bootstrap)
     numbers = _numbers(plan, found, bootstrap)
-    fidelity = None if people is None else _audit(plan, people)
+    fidelity = None if against is None else _audit(plan, against)
     print_document(_document(plan, found, numbers, fidelity), format_)
     if html is not None:
         from ...engine.log.exchange.output_file import output_file
@@ -219,9 +219,10 @@ def _numbers(plan: ProfilePlan, found: Profile, bootstrap: int) -> Numbers | Non
     )
 
 
-def _audit(plan: ProfilePlan, people: str) -> Audit:
-    """How far the users of the profile are from real people."""
+def _audit(plan: ProfilePlan, against: str) -> Audit:
+    """How far the users of the profile, with an agent, are from real people."""
     from ...engine.errors import InvalidInput
+    from ...experiments.profile.playing import session_ids
     from ...scoring.comparison.behaviour import Behaviour, read_behaviours
     from ...scoring.comparison.simulators import audit
     from ..lookup import existing_log
@@ -230,11 +231,13 @@ def _audit(plan: ProfilePlan, people: str) -> Audit:
         async with existing_log(where) as opened:
             return await read_behaviours(opened)
 
-    simulated, real = run(lambda: read(plan.log)), run(lambda: read(people))
+    mine = session_ids(plan, plan.scaffolds)
+    simulated = [one for one in run(lambda: read(plan.log)) if one.session in mine]
+    real = run(lambda: read(against))
     try:
         return audit(simulated, real, resamples=_AUDITED, seed=0)
     except InvalidInput as error:
-        raise InvalidInput(f"{plan.log} against {people}: {error}") from None
+        raise InvalidInput(f"{plan.log} against {against}: {error}") from None
 
 
 def _document(

@@ -72,18 +72,20 @@ def profile_document(
         links: by session, the place within the page that shows it.
         commands: by session, the command that shows it.
     """
-    sections = [Section(title="Verdict", named=True, notes=list(_verdict(found)))]
+    verdict = [*_verdict(found), *_faithful(fidelity)]
+    sections = [Section(title="Verdict", named=True, notes=verdict)]
     if found.diagnoses:
         sections.append(_diagnoses(found.diagnoses))
         sections.append(_sessions(found.diagnoses, links, commands))
     if found.recommendation is not None:
         sections.append(_choices(found.recommendation))
     if found.sensitivity:
-        sections.append(_sensitivity(found))
+        sections.append(_sensitivity(found, fidelity))
     if found.halves:
         sections.append(_halves(found))
     if fidelity is not None:
-        sections += _fidelity(fidelity)
+        audited = audit_document(fidelity)
+        sections += [*audited.sections, Section(notes=audited.notes)]
     if numbers is not None:
         sections += _report(numbers)
     return Document(
@@ -106,43 +108,6 @@ def profile_document(
             for scaffold, one in found.diagnoses.items()
         ],
     )
-
-
-def _fidelity(found: Audit) -> Iterator[Section]:
-    """How near the simulated users are to real people: an index for each persona, and the distances behind it."""
-    ones = found.personas
-    index = [[gap.ks.value for gap in one.measures if gap.ks.value is not None] for one in ones]
-    within = [
-        [
-            gap.ks.value <= gap.chance_ks
-            for gap in one.measures
-            if gap.ks.value is not None and gap.chance_ks is not None
-        ]
-        for one in ones
-    ]
-    yield Section(
-        title="Fidelity of the users",
-        named=True,
-        tables=[
-            table_of(
-                texts("User", [one.simulated for one in ones]),
-                counts("Sessions", [one.sessions for one in ones]),
-                column(
-                    "Index",
-                    [Cell(value=1 - sum(all_) / len(all_)) if all_ else Cell() for all_ in index],
-                ),
-                texts("Within chance", [f"{sum(each)} of {len(each)}" for each in within]),
-            )
-        ],
-        notes=[
-            Note(
-                text=f"Index: 1 less the mean Kolmogorov-Smirnov distance of what a user does from what real people do "
-                f"({quantity(found.people, 'session')} of people): 1 if nothing tells them apart. Within chance: "
-                "measures whose distance a random division of the same sessions reaches."
-            )
-        ],
-    )
-    yield from audit_document(found).sections
 
 
 def _report(numbers: Numbers) -> Iterator[Section]:
@@ -343,8 +308,31 @@ def _choices(found: Recommendation) -> Section:
     )
 
 
-def _sensitivity(found: Profile) -> Section:
+def _faithful(found: Audit | None) -> Iterator[Note]:
+    """A sentence on how far the users are from people."""
+    if found is not None:
+        said = [f"{one.simulated} {number(one.index.value)}" for one in found.personas]
+        yield Note(
+            text=f"All numbers rest on simulated users. Fidelity to {quantity(found.people, 'session')} of people, "
+            f"1 if nothing tells them apart: {', '.join(said)}."
+        )
+
+
+def _sensitivity(found: Profile, fidelity: Audit | None) -> Section:
     ones = found.sensitivity
+    indices = {} if fidelity is None else {one.simulated: one.index for one in fidelity.personas}
+    held = [
+        next(
+            (index for name, index in indices.items() if name.partition(" on ")[0] == one.user),
+            None,
+        )
+        for one in ones
+    ]
+    beside = (
+        [column("Fidelity", [Cell() if one is None else estimate(one) for one in held])]
+        if indices
+        else []
+    )
     return Section(
         title="Other people",
         named=True,
@@ -355,6 +343,7 @@ def _sensitivity(found: Profile) -> Section:
                     texts("", []),
                     texts("User", [one.user for one in ones]),
                     column("Final utility", [estimate(one.difference, SIGNED) for one in ones]),
+                    *beside,
                 ).headings,
             )
         ],

@@ -277,13 +277,22 @@ async def read_profile(
     )
 
 
-def session_ids(plan: ProfilePlan) -> frozenset[str]:
-    """The ids of the sessions of a plan."""
+def session_ids(plan: ProfilePlan, agents: Sequence[str] | None = None) -> frozenset[str]:
+    """The ids of the sessions of a plan.
+
+    Args:
+        plan: what is played.
+        agents: the kinds of agents that they are with; None for all sessions.
+    """
     found: set[str] = set()
     for one in plan.plans:
         models = Models(Rehearsal(price=lambda *_: None)) if one.experiment.named_models else None
         setting = one.setting(models)
-        found.update(one.session(cell, setting).id for cell in one.cells)
+        found.update(
+            one.session(cell, setting).id
+            for cell in one.cells
+            if agents is None or cell.agent in agents
+        )
     return frozenset(found)
 
 

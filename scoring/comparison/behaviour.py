@@ -20,6 +20,7 @@ from ...engine.log.contract import EventLog
 from ...engine.records import TRACE, Record
 from ...engine.rounds import RoundProjector, is_act, is_requested
 from ...engine.text import count_words
+from ..trajectory.labels import simulator_of
 from ..turns import is_vague
 
 __all__ = ("Behaviour", "BehaviourFold", "read_behaviours", "simulated_as")
@@ -34,6 +35,7 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         session: session id.
         simulated: what simulates them: a persona, perhaps with its model; empty for a person.
+        task: of the session.
         turns: words of each message after the request.
         questions: for each of these, whether it asks something.
         vague: for each of these, whether it is a vague ask (``turns.is_vague``).
@@ -47,6 +49,7 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
 
     session: str
     simulated: str
+    task: str = ""
     turns: Sequence[int]
     questions: Sequence[bool]
     vague: Sequence[bool]
@@ -56,11 +59,17 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
     left: bool
 
 
-def simulated_as(one: Participant) -> str:
-    """What simulates a human: a persona, perhaps with its model; empty for a person."""
+def simulated_as(one: Participant, *, stamp: str = "") -> str:
+    """What simulates a human: a persona, perhaps with its model; empty for a person.
+
+    Args:
+        one: the human.
+        stamp: of the simulated user, as ``labels.simulator_of`` gives it: with one, any policy simulates.
+    """
     if one.model is not None:
         return f"{one.persona or one.policy or one.name} on {one.model}"
-    return one.persona or (one.policy if one.policy in ("rules", "model") else "") or ""
+    policy = one.policy if stamp or one.policy in ("rules", "model") else None
+    return one.persona or policy or ""
 
 
 @final
@@ -75,6 +84,7 @@ class BehaviourFold:
         self._session = session
         self._rounds = RoundProjector()
         self._human: Participant | None = None
+        self._simulated = self._task = ""
         self._forked = False
         self._requested = False
         self._turns: list[int] = []
@@ -95,6 +105,9 @@ class BehaviourFold:
         event = record.event if record.kind in _READ else None
         if isinstance(event, SessionOpened):
             self._human = next((p for p in event.participants if p.role == "human"), None)
+            if self._human is not None:
+                self._simulated = simulated_as(self._human, stamp=simulator_of(event))
+            self._task = event.task
             self._forked = event.forked_from is not None
             self._requested = is_requested(event)
         elif isinstance(event, SessionClosed):
@@ -116,7 +129,8 @@ class BehaviourFold:
             return None
         return Behaviour(
             session=self._session,
-            simulated=simulated_as(self._human),
+            simulated=self._simulated,
+            task=self._task,
             turns=self._turns,
             questions=self._questions,
             vague=self._vague,

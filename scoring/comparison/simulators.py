@@ -60,17 +60,37 @@ class BehaviourGap(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PersonaAudit(msgspec.Struct, frozen=True, kw_only=True):
-    """A comparison of a persona with people.
+    """A comparison of a persona with people, on all tasks or on one.
 
     Attributes:
         simulated: the persona, perhaps with its model.
+        task: the task; empty for all.
         sessions: its sessions.
+        people: the sessions of people that it is compared with: those of the task, or all if no
+            person worked on it.
+        same_task: whether these are of the task.
+        index: 1 - mean of the distances ``ks`` of the measures that there are: 1 if nothing tells
+            persona and people apart. The sessions of both sides are drawn anew together for its interval.
         measures: one for each of ``MEASURES``.
     """
 
     simulated: str
+    task: str = ""
     sessions: int
+    people: int
+    same_task: bool = True
+    index: Estimate
     measures: tuple[BehaviourGap, ...]
+
+    @property
+    def within_chance(self) -> tuple[int, int]:
+        """How many measures have a distance ``ks`` that chance reaches, and how many have one."""
+        there = [
+            gap.ks.value <= gap.chance_ks
+            for gap in self.measures
+            if gap.ks.value is not None and gap.chance_ks is not None
+        ]
+        return sum(there), len(there)
 
 
 class Audit(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,6 +100,7 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
         people: sessions of people.
         left_out: sessions of the people's log whose human is simulated.
         personas: one for each, by name.
+        tasks: one for each persona and task, in order; empty if there is one task only, on both sides.
         resamples: of bootstrap and chance.
         level: coverage of the intervals.
         seed: of both.
@@ -88,6 +109,7 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
     people: int
     left_out: int
     personas: tuple[PersonaAudit, ...]
+    tasks: tuple[PersonaAudit, ...] = ()
     resamples: int
     level: float
     seed: int
@@ -173,24 +195,92 @@ def audit(
     if not real:
         why = "all humans are simulated" if listed else "no human takes part in any"
         raise InvalidInput(f"the sessions to compare with contain no real people: {why}")
+    ordered = sorted(by_persona.items())
+    worked_on = {one.task for one in real}
+    every = worked_on.union(one.task for _, sessions in ordered for one in sessions)
+    by_task: list[PersonaAudit] = []
+    for name, sessions in ordered if len(every) > 1 else ():
+        for task in sorted({one.task for one in sessions}):
+            mine = [one for one in sessions if one.task == task]
+            theirs = [one for one in real if one.task == task] or real
+            found = _audit_of(name, mine, theirs, resamples, f"{seed}/{name}/{task}")
+            by_task.append(msgspec.structs.replace(found, task=task, same_task=task in worked_on))
     return Audit(
         people=len(real),
         left_out=len(listed) - len(real),
         personas=tuple(
-            PersonaAudit(
-                simulated=name,
-                sessions=len(sessions),
-                measures=tuple(
-                    _gap(measure, sessions, real, resamples, f"{seed}/{name}/{measure.name}")
-                    for measure in _MEASURES
-                ),
-            )
-            for name, sessions in sorted(by_persona.items())
+            _audit_of(name, sessions, real, resamples, f"{seed}/{name}")
+            for name, sessions in ordered
         ),
+        tasks=tuple(by_task),
         resamples=resamples,
         level=LEVEL,
         seed=seed,
     )
+
+
+def _audit_of(
+    name: str,
+    sessions: Sequence[Behaviour],
+    people: Sequence[Behaviour],
+    resamples: int,
+    seed: str,
+) -> PersonaAudit:
+    gaps = tuple(
+        _gap(measure, sessions, people, resamples, f"{seed}/{measure.name}")
+        for measure in _MEASURES
+    )
+    there = [
+        measure for measure, gap in zip(_MEASURES, gaps, strict=True) if gap.ks.value is not None
+    ]
+    return PersonaAudit(
+        simulated=name,
+        sessions=len(sessions),
+        people=len(people),
+        index=_index(there, sessions, people, resamples, f"{seed}/index"),
+        measures=gaps,
+    )
+
+
+def _index(
+    measures: Sequence[_Measure],
+    simulated: Sequence[Behaviour],
+    people: Sequence[Behaviour],
+    resamples: int,
+    seed: str,
+) -> Estimate:
+    """1 - the mean distance over some measures; of draws that lack a measure, over the others."""
+    chance = random.Random(seed)
+    sides = (simulated, people)
+    values = [[[tuple(measure.of(one)) for one in side] for side in sides] for measure in measures]
+
+    def found(draw: Callable[[int], Iterable[int]]) -> float | None:
+        rows = [list(draw(len(side))) for side in sides]
+        compared = [
+            measure.compare(
+                [first[row] for row in rows[0] if first[row]],
+                [second[row] for row in rows[1] if second[row]],
+            )
+            for measure, (first, second) in zip(measures, values, strict=True)
+        ]
+        apart = [one.ks for one in compared if one is not None]
+        return 1 - sum(apart) / len(apart) if apart else None
+
+    value = found(range)
+    if value is None:
+        return Estimate(reason="no measure can be compared")
+    fair = min(map(len, sides)) > 1
+    again = [
+        found(lambda size: chance.choices(range(size), k=size))
+        for _ in range(resamples if fair else 0)
+    ]
+    spread = sorted(one for one in again if one is not None)
+    low, high = (
+        (quantile(spread, (1 - LEVEL) / 2), quantile(spread, (1 + LEVEL) / 2))
+        if spread
+        else (None, None)
+    )
+    return Estimate(value=value, low=low, high=high, sessions=sum(map(len, sides)))
 
 
 def _gap(

@@ -587,18 +587,50 @@ def audit_document(found: Audit) -> Document:
     )
     return Document(
         title="Simulated people against real ones",
-        sections=[_persona(one, found.people) for one in found.personas],
+        sections=[_fidelity(found), *map(_persona, found.personas)],
         notes=noted(*notes),
         data=found,
         rows=[
-            {"persona": one.simulated} | flat_row(gap)
-            for one in found.personas
+            {"persona": one.simulated, "task": one.task, "index": one.index.value} | flat_row(gap)
+            for one in (*found.personas, *found.tasks)
             for gap in one.measures
         ],
     )
 
 
-def _persona(one: PersonaAudit, people: int) -> Section:
+def _fidelity(found: Audit) -> Section:
+    """The index of each persona, on all tasks and on each."""
+    ones = [
+        row
+        for persona in found.personas
+        for row in (persona, *[one for one in found.tasks if one.simulated == persona.simulated])
+    ]
+    notes = [
+        (
+            "Index: 1 less the mean KS over the measures below; 1 if nothing tells the simulated users from "
+            "people. Within chance: measures with a distance that random divisions of the same sessions reach."
+        )
+    ]
+    if any(not one.same_task for one in ones):
+        notes.append("* no person worked on this task: compared with people on other tasks.")
+    return Section(
+        title="Fidelity",
+        named=True,
+        tables=(
+            table_of(
+                texts("User", [one.simulated for one in ones]),
+                texts("Task", [one.task or "all" for one in ones]),
+                counts("Sessions", [one.sessions for one in ones]),
+                counts("People", [one.people for one in ones]),
+                column("Index", [estimate(one.index, marked=not one.same_task) for one in ones]),
+                texts("Within chance", ["{} of {}".format(*one.within_chance) for one in ones]),
+            ),
+        ),
+        notes=noted(*notes),
+    )
+
+
+def _persona(one: PersonaAudit) -> Section:
     gaps = one.measures
 
     def distances(kind: str) -> Heading:
@@ -631,7 +663,7 @@ def _persona(one: PersonaAudit, people: int) -> Section:
     }
     return Section(
         title=one.simulated,
-        about=f"{quantity(one.sessions, 'session')}, {people:,} of people",
+        about=f"{quantity(one.sessions, 'session')}, {one.people:,} of people",
         named=True,
         tables=(
             table_of(

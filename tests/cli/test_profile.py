@@ -99,10 +99,22 @@ def test_the_users_are_compared_with_real_people(
     )
     assert main(["import", str(source), "--format", "sharegpt", "--log", str(people)]) == 0
     capsys.readouterr()
-    told = ["profile", "polisher", *QUICK, "--log", str(tmp_path / "p.db"), "--people", str(people)]
+    told = [
+        "profile",
+        "polisher",
+        *QUICK,
+        "--log",
+        str(tmp_path / "p.db"),
+        "--against",
+        str(people),
+    ]
     assert main(told) == 0
     shown = capsys.readouterr().out
-    assert "Fidelity of the users" in shown
-    row = next(line for line in shown.splitlines() if line.startswith("lazy") and " of " in line)
-    assert 0 <= float(row.split()[2]) <= 1
-    assert "(3 sessions of people)" in " ".join(shown.split())
+    words = " ".join(shown.split())
+    assert "Fidelity to 3 sessions of people, 1 if nothing tells them apart: bounded 0." in words
+    rows = [line.split() for line in shown.splitlines() if line.startswith("lazy ")]
+    rows = [row for row in rows if row[1] in ("all", "finance")]
+    assert len(rows) == 2
+    assert all(0 <= float(row[4].rstrip("*")) <= 1 for row in rows)
+    assert rows[1][4].endswith("*")
+    assert "no person worked on this task" in words

@@ -166,3 +166,37 @@ def test_who_is_simulated() -> None:
     assert simulated_as(human(policy="rules", persona="lazy")) == "lazy"
     assert simulated_as(human(policy="model", persona="lazy", model="m")) == "lazy on m"
     assert simulated_as(human(policy="rules")) == "rules"
+
+
+def test_the_index_is_of_each_persona_and_task() -> None:
+    def on(task: str, ones: list[Behaviour]) -> list[Behaviour]:
+        return [msgspec.structs.replace(one, task=task) for one in ones]
+
+    simulated = [
+        *on("travel", behaviours(20, 1, "lazy")),
+        *on("data", behaviours(20, 2, "lazy", words=20.0)),
+        *on("proof", behaviours(5, 3, "lazy")),
+    ]
+    people = [*on("travel", behaviours(20, 4)), *on("data", behaviours(20, 5))]
+    found = audit(simulated, people, resamples=50)
+    data, proof, travel = found.tasks
+    assert [(one.task, one.people, one.same_task) for one in found.tasks] == [
+        ("data", 20, True),
+        ("proof", 40, False),
+        ("travel", 20, True),
+    ]
+    assert data.index.high is not None
+    assert travel.index.low is not None
+    assert data.index.high < travel.index.low
+    assert travel.within_chance == (6, 6)
+    known = [gap.ks.value for gap in data.measures if gap.ks.value is not None]
+    assert data.index.value == pytest.approx(1 - sum(known) / len(known))
+    assert proof.index.value is not None
+    assert found.personas[0].index.sessions == 85
+    assert audit(on("t", behaviours(2, 1, "lazy")), on("t", behaviours(2, 2))).tasks == ()
+
+
+def test_a_user_out_of_a_file_is_simulated() -> None:
+    own = Participant(name="user", role="human", policy="Ann")
+    assert simulated_as(own) == ""
+    assert simulated_as(own, stamp="1a2b") == "Ann"
