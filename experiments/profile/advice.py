@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
 import numpy as np
 
+from ...engine.text import quantity
 from ...scoring.metrics.results import Estimate
 from .diagnosis import Diagnosis, Kind, estimated, over_problems
 from .signs import Signs
+from .stops import Replayed, StopRule, replay_stops
 
-__all__ = ("ALONE", "AUTOMATED", "PRICE", "RULES", "Choice", "Recommendation", "recommend")
+__all__ = (
+    "ALONE",
+    "AUTOMATED",
+    "PRICE",
+    "RULES",
+    "STOPS",
+    "Choice",
+    "Recommendation",
+    "Rule",
+    "recommend",
+)
 
 AUTOMATED: Final = "auto"
 """The agent that works alone."""
@@ -24,7 +36,6 @@ PRICE: Final = 0.005
 """Utility that a minute of the human's time is worth: what ``duolog tune`` fits rules with, too."""
 
 RULES: Final[Mapping[Kind, str]] = {
-    "loop": "Stop a session after two unproductive rounds in a row: --stop-at 2.",
     "early polish": (
         "Have it ask before its first output: adaptive with least = 1 in its rules (duolog tune)."
     ),
@@ -33,10 +44,12 @@ RULES: Final[Mapping[Kind, str]] = {
     ),
     "opaque": "Have it say what it assumes and doubts: the habits assumptions+doubts.",
     "flood": "Limit what it writes: max_tokens in its table, and ask for short messages in its prompt.",
-    "plateau": "Hand over once utility has not risen for two rounds: adaptive with persist = 2.",
     "sustained": "Fit the rules of the adaptive agent to your task: duolog tune.",
 }
-"""The rules of control that answer a kind."""
+"""The rules of control that change what the agent does, by the kind that they answer."""
+
+STOPS: Final[Mapping[Kind, StopRule]] = {"loop": "unproductive", "plateau": "flat"}
+"""The rules that end sessions, likewise."""
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,6 +70,28 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     wins: float
 
 
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule of control that answers what was diagnosed.
+
+    Attributes:
+        kind: what it answers.
+        scaffolds: the agents that show that.
+        text: the rule, and how to set it.
+        replayed: its replay on the sessions with these agents; None for a rule that changes what the agent
+            does, which recorded sessions cannot show.
+    """
+
+    kind: Kind
+    scaffolds: tuple[str, ...]
+    text: str
+    replayed: Replayed | None = None
+
+    @property
+    def recommended(self) -> bool:
+        """Whether nothing speaks against it: the sessions would not have been worth less with it."""
+        return self.replayed is None or self.replayed.pays
+
+
 class Recommendation(msgspec.Struct, frozen=True, kw_only=True):
     """The best way to get the work done, by utility less the price of the human's time.
 
@@ -66,7 +101,7 @@ class Recommendation(msgspec.Struct, frozen=True, kw_only=True):
         choices: all that were compared, the best first.
         margin: how much more it is worth than the next.
         price: of a minute of the human's time.
-        rules: rules of control that answer what was diagnosed.
+        rules: rules of control that answer what was diagnosed; those that end sessions were replayed.
     """
 
     choice: str
@@ -74,7 +109,7 @@ class Recommendation(msgspec.Struct, frozen=True, kw_only=True):
     choices: tuple[Choice, ...]
     margin: Estimate
     price: float
-    rules: tuple[str, ...] = ()
+    rules: tuple[Rule, ...] = ()
 
 
 def recommend(
@@ -99,6 +134,7 @@ def recommend(
     names = list(dict.fromkeys(one.agent for one in signs))
     if not names:
         return None
+    every = signs
     signs = _shared(signs, names)
     columns: dict[str, list[float | None]] = {}
     for name in names:
@@ -129,17 +165,47 @@ def recommend(
     margin = Estimate(reason="there is nothing to compare it with")
     if len(choices) > 1:
         margin = estimated(nets[first.name] - nets[choices[1].name], counts[first.name])
-    kinds = [diagnosis.kind for diagnosis in diagnoses.values()]
-    rules = tuple(dict.fromkeys(RULES[kind] for kind in kinds if kind in RULES))
-    if any(kind not in ("sustained", "unclear") for kind in kinds):
-        rules = tuple(rule for rule in rules if rule != RULES["sustained"])
     return Recommendation(
         choice=first.name,
         certainty=first.wins if resamples else 1.0,
         choices=tuple(choices),
         margin=margin,
         price=price,
-        rules=rules,
+        rules=tuple(_rules(every, diagnoses, price, resamples, seed)),
+    )
+
+
+def _rules(
+    signs: Sequence[Signs],
+    diagnoses: Mapping[str, Diagnosis],
+    price: float,
+    resamples: int,
+    seed: int,
+) -> Iterator[Rule]:
+    """The rules that answer the kinds found; those for a sustained agent only if no other kind was found."""
+    found: dict[Kind, list[str]] = {}
+    for scaffold, diagnosis in diagnoses.items():
+        found.setdefault(diagnosis.kind, []).append(scaffold)
+    if found.keys() - {"sustained", "unclear"}:
+        found.pop("sustained", None)
+    for kind, scaffolds in found.items():
+        if kind in RULES:
+            yield Rule(kind=kind, scaffolds=tuple(scaffolds), text=RULES[kind])
+        elif kind in STOPS:
+            mine = [one for one in signs if one.agent in scaffolds]
+            replayed = replay_stops(mine, STOPS[kind], price=price, resamples=resamples, seed=seed)
+            if replayed is not None:
+                text = _stopping(replayed)
+                yield Rule(kind=kind, scaffolds=tuple(scaffolds), text=text, replayed=replayed)
+
+
+def _stopping(rule: Replayed) -> str:
+    if rule.rule == "unproductive":
+        rounds = quantity(rule.rounds, "unproductive round")
+        return f"Stop a session after {rounds} in a row: --stop-at {rule.rounds}."
+    return (
+        f"Hand over once utility has not risen for {quantity(rule.rounds, 'round')}: adaptive with "
+        f"persist = {rule.rounds} in its rules (duolog tune)."
     )
 
 

@@ -31,12 +31,13 @@ from ...scoring.report.document import (
     texts,
 )
 from ...scoring.report.drawings import curve_name
-from .advice import ALONE, AUTOMATED, Recommendation
+from .advice import ALONE, AUTOMATED, Recommendation, Rule
 from .diagnosis import KINDS, Diagnosis, Finding
 from .playing import Profile
 
 __all__ = ("CANNOT", "looked_at", "profile_document")
 
+_MINUTES: Final = Format(places=2, spread=2, signed=True)
 _SURE: Final = ((0.95, "sure"), (0.8, "fairly sure"), (0.0, "not sure"))
 _CLOSE: Final = 0.8
 
@@ -174,8 +175,23 @@ def _verdict(found: Profile) -> Iterator[Note]:
                 text=f"{first.name} and {second.name} are not told apart: play more problems before you choose.",
                 warning=True,
             )
-    for rule in advice.rules:
-        yield Note(text=rule)
+    yield from map(_rule, advice.rules)
+
+
+def _rule(rule: Rule) -> Note:
+    """A rule with what its replay gave, or why it was not replayed."""
+    found = rule.replayed
+    if found is None:
+        return Note(text=f"{rule.text} Not replayed: it changes what the agent does.")
+    utility, minutes, net = (
+        f"{form.text(one.value)}{f' ({span})' if (span := form.span(one.low, one.high)) else ''}"
+        for one, form in ((found.utility, SIGNED), (found.minutes, _MINUTES), (found.net, SIGNED))
+    )
+    said = (
+        f"Replayed on {quantity(found.sessions, 'session')} with {', '.join(rule.scaffolds)}: it ends {found.stopped:,} "
+        f"early; utility {utility}, minutes {minutes}, net {net}."
+    )
+    return Note(text=f"{rule.text if rule.recommended else f'Not recommended: {rule.text}'} {said}")
 
 
 def _sure(certainty: float) -> str:

@@ -54,6 +54,9 @@ class Signs(msgspec.Struct, frozen=True, kw_only=True):
         waited: how many turns that were.
         words: words that the human was sent for each turn with a message.
         tail: share of the rounds that came after utility had last risen.
+        utilities: utility after each round.
+        ratings: of each round; None for none.
+        until: minutes of the human up to the end of each round.
     """
 
     session: str
@@ -81,6 +84,9 @@ class Signs(msgspec.Struct, frozen=True, kw_only=True):
     waited: int = 0
     words: float | None = None
     tail: float | None = None
+    utilities: tuple[float, ...] = ()
+    ratings: tuple[int | None, ...] = ()
+    until: tuple[float, ...] = ()
 
 
 async def read_signs(log: EventLog) -> list[Signs]:
@@ -217,6 +223,9 @@ def _signs(item: Trajectory, found: _Turns) -> Signs | None:
         waited=sum(not turn.asked and not turn.worked for turn in later),
         words=sum(said) / len(said) if said else None,
         tail=_tail(known),
+        utilities=tuple(known),
+        ratings=tuple(point.rating for point in points),
+        until=tuple((point.effort.get("seconds") or 0.0) / 60.0 for point in points),
     )
 
 

@@ -91,6 +91,6 @@ def test_rules_of_control_answer_what_was_diagnosed() -> None:
     assert loops.kind == "sustained"
     found = recommend([*played("one-stage", TOGETHER, 4.0)], {"one-stage": loops}, resamples=0)
     assert found is not None
-    assert found.rules == (RULES["sustained"],)
+    assert [rule.text for rule in found.rules] == [RULES["sustained"]]
     assert found.margin.reason == "there is nothing to compare it with"
     assert recommend([], {}) is None
