@@ -33,6 +33,7 @@ COMMANDS = (
     "score",
     "watch",
     "workbench",
+    "study",
     "fork",
     "counterfactual",
     "profile",

@@ -37,7 +37,8 @@ _ROLES: Final = frozenset(get_args(Role))
 _FLAT: Final = frozenset(
     "MessageSent ApprovalGiven NoteTaken DraftDropped TurnYielded Nudged FeedbackGiven ActorFailed SessionClosed "
     "ProgressRated AlertSent EffortObserved ScorerFailed SimulatorFlagged StopAdvised "
-    "RecordsLost TagAdded TagRemoved CommentAdded RatingGiven".split()
+    "RecordsLost TagAdded TagRemoved CommentAdded RatingGiven "
+    "ConsentGiven ConditionBegun ParticipantWithdrew".split()
 )
 """Kinds in which nothing nests."""
 

@@ -97,6 +97,7 @@ class ChatSession:
         taus: the tolerances τ to advise for.
         terms: how external agents are run.
         redact: the secrets that are not recorded: ``default``, ``off``, or a file of patterns.
+        started: its start in seconds since 1970, part of its id; None for now.
 
     Attributes:
         began: the session is in the log.
@@ -118,6 +119,7 @@ class ChatSession:
         taus: tuple[int, ...],
         terms: ExternalTerms = USUAL_TERMS,
         redact: str | None = None,
+        started: int | None = None,
     ) -> None:
         self._task = task
         self._agent = agent
@@ -131,7 +133,7 @@ class ChatSession:
         self._taus = taus
         self._terms = terms
         self._redaction = said_of(redact or DEFAULT)
-        self._started = int(time.time())
+        self._started = int(time.time()) if started is None else started
         self._session: Session | None = None
         self._person: Person | None = None
         self._result: SessionResult | None = None
@@ -191,7 +193,8 @@ class ChatSession:
         Args:
             person: the player of the human's part.
             outage: decides whether a model that has failed is asked again.
-            config: further settings that are recorded, and that the session's id depends on.
+            config: further settings that are recorded, and that the session's id depends on; ``seconds``
+                is the session's time limit.
             agent: another kind of agent than the session's own.
 
         Raises:
@@ -209,7 +212,7 @@ class ChatSession:
         )
         setting = msgspec.structs.replace(
             parts.put_into(experiment.setting(experiment.reach(None, outage))),
-            limits=Limits(rounds=None, actions=None),
+            limits=Limits(rounds=None, actions=None, seconds=_seconds(config)),
             config={"started": self._started, **config, **self._said()},
             person=person,
         )
@@ -311,6 +314,11 @@ async def _follow(log: EventLog, session: str, seat: ChatSeat, taus: tuple[int, 
             step = await steps.step()
             seat.follow(step)
             closed = step.record.kind == "SessionClosed"
+
+
+def _seconds(config: Mapping[str, JSON]) -> float | None:
+    seconds = config.get("seconds")
+    return float(seconds) if isinstance(seconds, int | float) else None
 
 
 def _usual(task: Task) -> str:

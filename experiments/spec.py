@@ -39,6 +39,7 @@ __all__ = (
     "is_of_task",
     "key_of",
     "read_experiments",
+    "read_table",
 )
 
 
@@ -595,12 +596,12 @@ def _from_toml(path: str) -> tuple[Experiment, ...]:
     try:
         tasks = content.get("task")
         if not isinstance(tasks, list):
-            return (_read((), content, Experiment),)
+            return (read_table((), content, Experiment),)
         if not tasks:
             raise InvalidInput("task is empty: name at least one")
         return tuple(
             [
-                _read((), content | {"task": one}, Experiment)
+                read_table((), content | {"task": one}, Experiment)
                 for one in dict.fromkeys(map(_name, tasks))
             ]
         )
@@ -614,8 +615,17 @@ def _name(task: object) -> str:
     return task
 
 
-def _read(at: tuple[str, ...], given: object, kind: type[T]) -> T:
-    """A table of the file, or the whole file."""
+def read_table(at: tuple[str, ...], given: object, kind: type[T]) -> T:
+    """A table of a file, or the whole file.
+
+    Args:
+        at: the keys that lead to it.
+        given: what is there.
+        kind: what is read from it.
+
+    Raises:
+        InvalidInput: an unknown or missing key, or a value of the wrong type.
+    """
     if not isinstance(given, Mapping):
         raise InvalidInput(f"{key_of(*at)} = {_shown(given)}: this is a table")
     fields = {field.name: field for field in msgspec.structs.fields(kind)}
@@ -632,9 +642,9 @@ def _read(at: tuple[str, ...], given: object, kind: type[T]) -> T:
 
 def _value(at: tuple[str, ...], value: object, kind: object) -> object:
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
-        return _read(at, value, kind)
+        return read_table(at, value, kind)
     if at == (_MODELS,) and isinstance(value, Mapping):
-        return {name: _read((*at, name), table, ModelTable) for name, table in value.items()}
+        return {name: read_table((*at, name), table, ModelTable) for name, table in value.items()}
     try:
         return msgspec.convert(value, type=kind)
     except msgspec.ValidationError as error:

@@ -8,7 +8,7 @@ runs it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
 import anyio
 import anyio.to_thread
@@ -24,7 +24,7 @@ from ..engine.errors import (
     SessionInterrupted,
 )
 from ..engine.events import JSON, Participant
-from ..engine.log.contract import EventLog
+from ..engine.log.contract import EventLog, SessionSummary
 from ..engine.log.leases import LeaseHolder, LeaseTerms, Leasing
 from ..engine.logger import get_logger
 from ..engine.session.actors import Player
@@ -40,6 +40,7 @@ from .continuations import Changes, Continuations, load_records
 from .parts import default_agents, installed_tasks, named_task
 
 __all__ = (
+    "Beginning",
     "BenchForks",
     "SessionHost",
 )
@@ -50,8 +51,25 @@ _SESSIONS: Final = 200
 """Sessions that run at once at most."""
 
 _PATIENCE: Final = 5.0  # seconds in which sessions come to a rest before the program ends
+_KEPT: Final = ("people", "agents", "study", "seconds")
+"""Settings of a session that it resumes with."""
+
 _LEFT: Final = "the workbench was stopped"
 _TERMS: Final = LeaseTerms()
+
+
+class Beginning(NamedTuple):
+    """How a session is begun.
+
+    Attributes:
+        wanted: its settings.
+        config: recorded in its opening: ``study`` says who takes part in what, ``seconds`` is its time limit.
+        started: its start in seconds since 1970, part of its id; None for now.
+    """
+
+    wanted: NewSession
+    config: Mapping[str, JSON] = {}
+    started: int | None = None
 
 
 @final
@@ -89,6 +107,7 @@ class SessionHost:
         self._dataset = dataset
         self._api_base = api_base
         self._seats: dict[str, dict[str, RemotePerson]] = {}
+        self._begun: dict[str, Beginning] = {}
         self._closing = False
         self._named = ""
         self._offers: Sequence[Offer] | None = None
@@ -143,21 +162,40 @@ class SessionHost:
             if agent not in offer.agents:
                 known = ", ".join(offer.agents)
                 raise InvalidInput(f"unknown agent {agent!r}; choose from {known}")
+        return await self.begin_as(Beginning(wanted))
+
+    async def begin_as(self, beginning: Beginning) -> str:
+        """Begins a session that this program's own user describes, with any agent; gives its id.
+
+        A session that was begun like this, with the same start, resumes.
+
+        Raises:
+            DuologError: it cannot be begun as it is wanted.
+        """
+        async with self._opening:
+            self._check_open()
+            return await self._begin(beginning)
+
+    def remember(self, session: str, beginning: Beginning) -> None:
+        """Says how a session was begun, so that it resumes like that, whatever files its parts are in."""
+        self._begun[session] = beginning
+
+    async def _begin(self, beginning: Beginning) -> str:
+        wanted = beginning.wanted
         chat = self._chat(
             wanted.task,
             agent=wanted.agents[0],
             instance=wanted.instance or None,
             seed=wanted.seed,
             model=wanted.model or None,
+            started=beginning.started,
         )
-        more: dict[str, JSON] = {}
+        more: dict[str, JSON] = dict(beginning.config)
         if wanted.people > 1:
             more["people"] = wanted.people
         if len(wanted.agents) > 1:
             more["agents"] = list(wanted.agents)
-        async with self._opening:
-            self._check_open()
-            return await self._start(chat, more)
+        return await self._start(chat, more)
 
     def trouble(self, session: str) -> str:
         """Why a model cannot be asked in a session that runs; empty if it can."""
@@ -213,6 +251,7 @@ class SessionHost:
         instance: str | None = None,
         seed: int = 0,
         model: str | None = None,
+        started: int | None = None,
     ) -> ChatSession:
         return ChatSession(
             task,
@@ -224,6 +263,7 @@ class SessionHost:
             api_base=self._api_base,
             text_actions=False,
             taus=(),
+            started=started,
         )
 
     async def _go_on(self, session: str) -> None:
@@ -235,17 +275,23 @@ class SessionHost:
         summary = await self._log.summary(session)
         if summary.state != "open":
             raise InvalidInput(f"session {session!r} is {summary.state}")
-        await self.offers()
-        chat = self._chat(self._task if self._task and summary.task == self._named else "")
-        await chat.take_over(self._log, session)
-        config = {} if chat.opened is None else chat.opened.config
-        more = {name: config[name] for name in ("people", "agents") if name in config}
-        found = await self._start(chat, more)
+        if (beginning := self._begun.get(session)) is not None:
+            found = await self._begin(beginning)
+        else:
+            found = await self._resume(session, summary)
         if found != session:
             raise InvalidInput(
                 f"session {session!r} cannot continue: this version, with these options, "
                 f"makes a different session of it"
             )
+
+    async def _resume(self, session: str, summary: SessionSummary) -> str:
+        await self.offers()
+        chat = self._chat(self._task if self._task and summary.task == self._named else "")
+        await chat.take_over(self._log, session)
+        config = {} if chat.opened is None else chat.opened.config
+        more = {name: config[name] for name in _KEPT if name in config}
+        return await self._start(chat, more)
 
     async def _start(self, chat: ChatSession, more: Mapping[str, JSON]) -> str:
         if len(self._seats) >= _SESSIONS:

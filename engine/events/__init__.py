@@ -3,7 +3,8 @@
 Every event is a frozen struct whose JSON names its kind. Adding an optional field is compatible;
 anything more raises the event's ``schema`` number and adds an upcaster (see ``codec``).
 Trace events record what the actors did. Measurement events record the results of scorers, in
-separate streams. Review events record what reviewers add, in the stream ``review``. An event never
+separate streams. Review events record what reviewers add, and events of studies what participants
+agree to and answer, in the stream ``review``. An event never
 embeds history; it refers to other events by trace version.
 """
 
@@ -35,6 +36,13 @@ from .parts import (
     Unknown,
 )
 from .reviews import CommentAdded, RatingGiven, TagAdded, TagRemoved
+from .studies import (
+    AnswersGiven,
+    ConditionAssigned,
+    ConditionBegun,
+    ConsentGiven,
+    ParticipantWithdrew,
+)
 from .trace import (
     UNKNOWN_MODEL,
     ActionResolved,
@@ -64,10 +72,14 @@ __all__ = (
     "ActionTaken",
     "ActorFailed",
     "AlertSent",
+    "AnswersGiven",
     "ApprovalAsked",
     "ApprovalGiven",
     "CloseReason",
     "CommentAdded",
+    "ConditionAssigned",
+    "ConditionBegun",
+    "ConsentGiven",
     "DraftDropped",
     "EffortObserved",
     "Event",
@@ -79,6 +91,7 @@ __all__ = (
     "Nudged",
     "Origin",
     "Participant",
+    "ParticipantWithdrew",
     "ProfileChanged",
     "ProgressRated",
     "RatingGiven",
@@ -132,6 +145,11 @@ EVENTS: Mapping[str, type[Event]] = {
         TagRemoved,
         CommentAdded,
         RatingGiven,
+        ConsentGiven,
+        ConditionAssigned,
+        ConditionBegun,
+        AnswersGiven,
+        ParticipantWithdrew,
     )
 }
 """Every kind of event, by the name it has on the wire."""

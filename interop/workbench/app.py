@@ -106,6 +106,7 @@ def make_workbench(
     parts: Sequence[Part] = PARTS,
     *,
     proxy_header: str | None = None,
+    open_at: tuple[str, ...] = (),
 ) -> Starlette:
     """The app.
 
@@ -114,6 +115,7 @@ def make_workbench(
         hosts: the names that it may be addressed by, besides this machine's own.
         parts: what it consists of.
         proxy_header: by which a reverse proxy names the user who has signed in there.
+        open_at: beginnings of paths that need no identity; what is there looks after itself.
     """
     limits = bench.limits
     proxies = Proxies(bench.http.proxies)
@@ -138,6 +140,7 @@ def make_workbench(
                 writes=Rate(*limits.writes),
                 proxies=proxies,
                 proxy_header=proxy_header,
+                open_at=open_at,
             )
         ],
         exception_handlers={HTTPException: _on_http_error, DuologError: on_error},

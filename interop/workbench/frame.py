@@ -11,7 +11,7 @@ from .access.identity import Identity
 from .bench import Bench
 from .markup.html import Html, Node, document, join, tag
 
-__all__ = ("ENTRANCE", "page", "problem_page")
+__all__ = ("ENTRANCE", "page", "plain_page", "problem_page")
 
 _PLACES: Final = (
     ("/sessions", "Sessions"),
@@ -118,6 +118,19 @@ def _head(title: str, *scripts: str) -> Html:
         tag("link", rel="stylesheet", href="/assets/workbench.css"),
         [tag("script", type="module", src=f"/assets/{script}") for script in scripts],
     )
+
+
+def plain_page(title: str, *contents: Node, script: str, kind: str, status: int = 200) -> Response:
+    """A page for people without rights in the workbench, such as participants of a study.
+
+    Args:
+        title: of the page.
+        contents: of its body.
+        script: the JavaScript module that makes it live, by the name of its file.
+        kind: of the page, for the style sheet.
+        status: of the response.
+    """
+    return HTMLResponse(document(_head(title, script), tag("body", *contents, class_=kind)), status)
 
 
 def problem_page(message: str, status: int) -> Response:

@@ -20,9 +20,13 @@ from ...engine.events import (
     ActionTaken,
     ActorFailed,
     AlertSent,
+    AnswersGiven,
     ApprovalAsked,
     ApprovalGiven,
     CommentAdded,
+    ConditionAssigned,
+    ConditionBegun,
+    ConsentGiven,
     DraftDropped,
     EffortObserved,
     FeedbackGiven,
@@ -31,6 +35,7 @@ from ...engine.events import (
     ModelCalled,
     NoteTaken,
     Nudged,
+    ParticipantWithdrew,
     ProfileChanged,
     ProgressRated,
     RatingGiven,
@@ -372,6 +377,23 @@ def _measurement(record: Record) -> Description:
         case AlertSent(rule=rule, outcome=outcome, attempt=attempt, error=error):
             value = f"webhook {outcome}, attempt {attempt}"
             return _aside(f"alert {one_line(rule)}", value, error, failed=outcome == "failed")
+        case _:
+            return _of_study(record)
+
+
+def _of_study(record: Record) -> Description:
+    """An event of a study in words; the name of the kind for other events."""
+    match record.event:
+        case ConsentGiven(study=study, agreed=agreed):
+            return _aside(f"{'takes' if agreed else 'does not take'} part in {one_line(study)}")
+        case ConditionAssigned(conditions=conditions):
+            return _aside("is assigned to", one_line(", ".join(conditions)))
+        case ConditionBegun(place=place, condition=condition, session=session):
+            return _aside(f"begins condition {place}", one_line(condition), session)
+        case AnswersGiven(questionnaire=name, answers=answers):
+            return _aside(f"answers {one_line(name)}", quantity(len(answers), "item"))
+        case ParticipantWithdrew(study=study):
+            return _aside(f"withdraws from {one_line(study)}")
         case _:
             return Description(f"({one_line(record.kind)})", tone="quiet")
 

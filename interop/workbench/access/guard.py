@@ -103,6 +103,7 @@ class BenchGuard:
         proxies: trusted to name the origin of requests.
         proxy_header: the header in which a trusted proxy, or one on this machine, names the user who
             has signed in there and is an operator; None if there is no such proxy.
+        open_at: beginnings of paths that need no identity; what is there looks after itself.
     """
 
     def __init__(
@@ -114,6 +115,7 @@ class BenchGuard:
         writes: Rate,
         proxies: Proxies,
         proxy_header: str | None = None,
+        open_at: tuple[str, ...] = (),
     ) -> None:
         self._app = app
         self._access = access
@@ -122,6 +124,7 @@ class BenchGuard:
         self._writes = writes
         self._proxies = proxies
         self._proxy_header = proxy_header
+        self._open_at = (_ASSETS, *open_at)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles a request."""
@@ -156,7 +159,8 @@ class BenchGuard:
         if not free and not rate.take(_counted(identity, self._proxies.client_of(scope))):
             return _refused(path, 429, "too many requests; wait a little", {"Retry-After": "1"})
         if identity is None:
-            return None if path in _OPEN or path.startswith(_ASSETS) else _stranger(scope, path)
+            free = path in _OPEN or path.startswith(self._open_at)
+            return None if free else _stranger(scope, path)
         if not reading and path != "/enter" and self._access.read_only:
             return _refused(path, 403, "this workbench is read-only")
         scope.setdefault("state", {})[_STATE] = identity

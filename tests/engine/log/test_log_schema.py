@@ -24,9 +24,13 @@ from duolog.engine.events import (
     ActionTaken,
     ActorFailed,
     AlertSent,
+    AnswersGiven,
     ApprovalAsked,
     ApprovalGiven,
     CommentAdded,
+    ConditionAssigned,
+    ConditionBegun,
+    ConsentGiven,
     DraftDropped,
     EffortObserved,
     Event,
@@ -38,6 +42,7 @@ from duolog.engine.events import (
     Nudged,
     Origin,
     Participant,
+    ParticipantWithdrew,
     ProfileChanged,
     ProgressRated,
     RatingGiven,
@@ -159,6 +164,7 @@ def test_the_golden_log_has_every_kind_of_its_day() -> None:
             "schema-1-records-late.jsonl",
             "schema-1-draft-dropped.jsonl",
             "schema-1-reviews.jsonl",
+            "schema-1-studies.jsonl",
         )
         for line in lines(name)
     }
@@ -221,6 +227,20 @@ def test_reviews_read_as_they_were_meant() -> None:
         TagRemoved("wrong-goal", at=1_800_000_103.0),
     ]
     assert {(one.stream, one.actor, one.role) for one in reviews} == {("review", "anna", "scorer")}
+
+
+def test_studies_read_as_they_were_meant() -> None:
+    records = [from_jsonl(line) for line in lines("schema-1-studies.jsonl")]
+    assert [record.event for record in records] == [
+        ConsentGiven(study="trips", agreed=True, text="9f86d081884c7d65"),
+        ConditionAssigned(study="trips", conditions=("a", "b"), instances=("0", "1")),
+        ConditionBegun(place=1, condition="a", session="travel-0"),
+        AnswersGiven(
+            questionnaire="tlx", place=1, answers={"mental": 70, "comment": "saw it \u2713"}
+        ),
+        ParticipantWithdrew(study="trips"),
+    ]
+    assert {record.stream for record in records} == {"review"}
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in GOLDEN.glob("*.jsonl")))
