@@ -571,7 +571,9 @@ def _from_python(path: str) -> tuple[Experiment, ...]:
     if not ones:
         raise InvalidInput(f"{path}: {_NAMED} is an empty list")
     try:
-        found = [_read((), msgspec.to_builtins(one, enc_hook=repr), Experiment) for one in ones]
+        found = [
+            read_table((), msgspec.to_builtins(one, enc_hook=repr), Experiment) for one in ones
+        ]
     except InvalidInput as error:
         raise InvalidInput(f"{path}: {error}") from None
     logs = dict.fromkeys(one.log for one in found)

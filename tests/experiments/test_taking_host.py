@@ -162,7 +162,7 @@ async def test_only_what_is_offered_is_run() -> None:
     ):
         for wanted, why in (
             ({"task": TASK, "agents": ["exec:rm -r /"]}, "unknown agent 'exec:rm"),
-            ({"task": "/etc/passwd:Task", "agents": ["keeper"]}, "no task"),
+            ({"task": "/etc/passwd:Task", "agents": ["keeper"]}, "unknown task"),
             ({"task": TASK, "agents": ["keeper"], "people": 99}, "1 to 8 people"),
             ({"task": TASK, "agents": []}, "1 to 4 agents"),
         ):

@@ -191,7 +191,7 @@ def table(path: Path) -> list[dict[str, str]]:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('title = "Shopping"', "titel = 'x'", "titel: there is no such key; did you mean title?"),
+        ('title = "Shopping"', "titel = 'x'", "titel: unknown key; did you mean title?"),
         ("seed = 3", 'seed = "a"', 'seed = "a"'),
         ("seed = 3", 'design = "both"', "design = "),
         ('name = "lists"', 'name = "My Lists"', "name = 'My Lists': use 1 to 40 lower-case"),
@@ -200,7 +200,7 @@ def table(path: Path) -> list[dict[str, str]]:
         (
             "minutes = 20",
             'agnt = "x"',
-            "condition[2].agnt: there is no such key; did you mean agent?",
+            "condition[2].agnt: unknown key; did you mean agent?",
         ),
         ('kind = "nasa-tlx"', 'kind = "nasa"', "questionnaire[1].kind = 'nasa'; did you mean"),
         ('kind = "nasa-tlx"', 'when = "after"', "questionnaire[1].when = "),
