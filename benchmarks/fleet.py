@@ -9,12 +9,12 @@ as a newer version of Duolog would, until the workers have been replaced. Report
 
 - what was lost: events that a worker had handed over, against those in the log, and whether their
   session says so (``RecordsLost``);
-- what was decided twice: advice to stop that reached a second handler, beyond those that were being
-  handled at a kill, or as the newer version took over;
+- what was decided twice: advice to stop that reached a second handler, and whether that handler was told
+  so (``redelivered``), as after a kill between handler and acknowledgement;
 - the latency that recording added to a request of three events: p50, p99 and the worst, and the same of
   requests while the server was away.
 
-Exits with 1 if something was lost without a mark, or decided twice.
+Exits with 1 if something was lost without a mark, or handed over again without a kill or without saying so.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _PAUSE = 0.02  # seconds between requests of a worker
 _SMALL = "small"  # the worker whose disk is full
 _DISK = 65_536  # bytes of a file on it
 _ROOM = 150  # events for which it has room in memory
-_AROUND = 3.0  # seconds around a kill in which an advice may come twice
+_AROUND = 30.0  # after a kill or an outage: advice may come again
 
 
 async def _work(url: str, place: Path, name: str) -> None:
@@ -68,7 +68,10 @@ async def _work(url: str, place: Path, name: str) -> None:
             out.sendto(f"{file} {text}".encode(), str(place / "notes"))
 
     def on_stop(advice: StopAdvice) -> None:
-        line("stops", f"{advice.session} {advice.round} {advice.tau} {time.time()}")
+        line(
+            "stops",
+            f"{advice.session} {advice.round} {advice.tau} {time.time()} {int(advice.redelivered)}",
+        )
 
     spill = Spill(directory=place / (f"spill-{name}" if small else "spill"))
     log = duolog.open(url, spill=spill, deadline=20.0, room=_ROOM if small else 10_000)
@@ -268,11 +271,13 @@ def _report(place: Path, notes: _Notes, fleet: _Fleet, held: _Held) -> bool:
     advice = notes.of("stops")
     stops = Counter(" ".join(one[:3]) for one in advice)
     twice = {key for key, count in stops.items() if count > 1}
-    moments = (*fleet.kills, *fleet.taken_over)
-    at_kills = {
+    firsts = Counter(" ".join(one[:3]) for one in advice if one[4] == "0")
+    untold = {key for key, count in firsts.items() if count > 1}
+    moments = (*fleet.kills, *fleet.taken_over, *(end for _, end in fleet.outages))
+    idle = {  # nothing was done to a worker that could have handed it over before
         " ".join(one[:3])
         for one in advice
-        if " ".join(one[:3]) in twice and any(abs(k - float(one[3])) < _AROUND for k in moments)
+        if one[4] == "1" and not any(0 < float(one[3]) - k < _AROUND for k in moments)
     }
     left = [one for one in place.glob("spill*/*") if one.suffix in (".spill", ".tally")]
     print(f"requests: {len(handed):,} of 3 events; exit codes {fleet.codes}")
@@ -281,8 +286,9 @@ def _report(place: Path, notes: _Notes, fleet: _Fleet, held: _Held) -> bool:
         f"({held.lost.total()} marked); late: {held.late}; spill files left: {len(left)}"
     )
     print(
-        f"advice: {len(stops)} handled, {held.acknowledged} acknowledged, {len(twice)} twice "
-        f"({len(at_kills)} of them at a kill or as the newer version took over)"
+        f"advice: {len(stops)} handled, {held.acknowledged} acknowledged, {len(twice)} twice, "
+        f"{len(untold)} of them without saying so; redelivered: "
+        f"{sum(one[4] == '1' for one in advice)}, {len(idle)} of them for no reason"
     )
     away = [
         float(one[3]) * 1e3
@@ -297,7 +303,7 @@ def _report(place: Path, notes: _Notes, fleet: _Fleet, held: _Held) -> bool:
     for path in sorted(place.glob("errors-*")):
         if "Traceback" in (text := path.read_text()):
             print(f"{path.name}: {text[-2000:]}")
-    return not (unmarked or twice - at_kills or any(fleet.codes))
+    return not (unmarked or untold or idle or any(fleet.codes))
 
 
 def main() -> int:

@@ -3,15 +3,21 @@
 An advice is delivered under a lease on its session, and the ``StopAdvised`` that is recorded then
 acknowledges it. The process that wrote the session last tries at once. The others wait a little, and try
 if no acknowledgement has come by then: that process may have been killed.
+
+Before a process calls its handler, it takes a second, long lease on the advice itself. If another process
+has that lease, its handler may have been called: this one waits as long as that one may be silent, and then
+delivers the advice as ``redelivered``.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple, final
 
 import anyio
+import msgspec
 
 from ..engine.errors import CheckpointConflict, LogClosed, LogError
 from ..engine.events import StopAdvised
@@ -31,6 +37,8 @@ TERMS: Final = LeaseTerms(lasts=6.0, renewed=2.0, looked_at=1.0)
 CONSUMER: Final = ("watch/stops", "1")
 """Under what the log keeps the position up to which all advice was delivered."""
 
+_HANDED: Final = 86_400.0  # seconds for which the leases say that a handler may have had an advice
+_CANARY: Final = 30 * _HANDED
 _GRACE: Final = 2.0  # seconds in which the process that wrote a session last delivers
 _AGAIN: Final = 1.0  # seconds between attempts
 _SAVE: Final = 2.0  # seconds between checkpoints
@@ -44,12 +52,19 @@ class _Key(NamedTuple):
 
 
 class _Due:
-    """An advice that is not acknowledged: when to try, and whether the handler has had it."""
+    """An advice that is not acknowledged: when to try, whether the handler here has had it, and when it
+    may be delivered again if another process's handler may have had it.
+
+    Attributes:
+        doubtful: the leases were lost since it came, so that they say nothing about it.
+    """
 
     def __init__(self, advice: StopAdvice, at: float) -> None:
         self.advice = advice
         self.at = at
         self.handled = False
+        self.again: float | None = None
+        self.doubtful = False
 
 
 @final
@@ -63,6 +78,7 @@ class StopDeliveries:
         acknowledge: records that it was delivered. Raises LogError.
         is_near: whether this process wrote a session last, up to a trace version.
         grace: seconds that the other processes wait.
+        silent: seconds for which a process may live without acknowledging what it has handed over.
     """
 
     def __init__(
@@ -73,13 +89,18 @@ class StopDeliveries:
         acknowledge: Callable[[StopAdvice], Awaitable[None]],
         is_near: Callable[[str, int], bool],
         grace: float = _GRACE,
+        silent: float = TERMS.lasts,
     ) -> None:
         self._log = log
         self._handle = handle
         self._acknowledge = acknowledge
         self._is_near = is_near
         self._grace = grace
+        self._leases = leases
+        self._silent = silent
         self._holder = LeaseHolder(leases, TERMS)
+        self._canary = f"watch/{self._holder.name}"  # gone if the server lost the leases
+        self._watched = False  # whether it was there
         self._due: dict[_Key, _Due] = {}
         self._news = anyio.Event()
         self._idle = anyio.Event()
@@ -94,6 +115,7 @@ class StopDeliveries:
             LogError: the log cannot be read.
         """
         self._saved = await self._log.checkpoint(*CONSUMER)
+        await self._look_at_leases()
         return self._saved
 
     def take(self, record: Record, updates: Sequence[Update]) -> None:
@@ -132,6 +154,9 @@ class StopDeliveries:
                         await self._news.wait()
             except LogClosed:
                 tasks.cancel_scope.cancel()
+            finally:
+                with anyio.move_on_after(_AGAIN, shield=True), suppress(LogError):
+                    await self._leases.release([self._canary], self._holder.name)
 
     async def _deliver(self) -> None:
         """Tries what is due."""
@@ -143,6 +168,7 @@ class StopDeliveries:
             except LogClosed:
                 raise
             except LogError as error:
+                due.again = None  # no process could acknowledge it
                 get_logger("telemetry").warning(
                     "an advice to stop is not acknowledged yet; trying again",
                     session=key.session,
@@ -152,23 +178,50 @@ class StopDeliveries:
                 )
 
     async def _try(self, key: _Key, due: _Due) -> None:
+        if due.handled:  # others leave it to this process for as long as it lives
+            await self._finish(key, due)
+            return
         name = f"stop/{key.session}"
         if not await self._holder.claim(name, lambda: None):
             return  # another process is at it
         try:
-            if not await self._is_acknowledged(key):
-                if not due.handled:
-                    # A log that cannot be written cannot acknowledge it either.
-                    await self.save(anyway=True)
-                    await self._handle(due.advice)
-                    due.handled = True
-                with anyio.CancelScope(
-                    shield=True
-                ):  # else a log that closes would hand it over again
-                    await self._acknowledge(due.advice)
-            self._drop(key)
+            if await self._is_acknowledged(key):
+                self._drop(key)
+                return
+            # A log that cannot be written cannot acknowledge it either.
+            await self.save(anyway=True)
+            await self._look_at_leases()
+            taken = await self._leases.claim([_handed(key)], self._holder.name, _HANDED)
+            first = bool(taken) and not due.doubtful
+            now = time.monotonic()
+            if not first and due.again is None:
+                due.again = now + self._silent
+            if due.again is not None and now < due.again:
+                return  # the process that handed it over may still acknowledge it
+            advice = due.advice
+            if not first:
+                advice = msgspec.structs.replace(advice, redelivered=True)
+            await self._handle(advice)
+            due.handled = True
+            await self._finish(key, due)
         finally:
             await self._holder.release(name)
+
+    async def _look_at_leases(self) -> None:
+        """Notices if the leases were lost, as in a crash of the server."""
+        if self._canary not in await self._leases.holders():
+            for due in self._due.values() if self._watched else ():
+                due.doubtful = True
+            await self._leases.claim([self._canary], self._holder.name, _CANARY)
+            self._watched = True
+
+    async def _finish(self, key: _Key, due: _Due) -> None:
+        """Acknowledges what the handler has had."""
+        with anyio.CancelScope(shield=True):  # else a log that closes would hand it over again
+            await self._acknowledge(due.advice)
+            self._drop(key)
+            with suppress(LogError):  # else it runs out
+                await self._leases.release([_handed(key)], self._holder.name)
 
     async def _is_acknowledged(self, key: _Key) -> bool:
         """Whether the log holds the acknowledgement, which may not have come here yet."""
@@ -212,3 +265,8 @@ class StopDeliveries:
             self._saved = position
         except CheckpointConflict as conflict:  # another process was faster
             self._saved = conflict.actual
+
+
+def _handed(key: _Key) -> str:
+    """The lease of a process whose handler has been called with an advice, or is about to be."""
+    return f"stop/{key.session}/{key.round}/{key.tau}"

@@ -12,6 +12,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import tzinfo
 from pathlib import Path
 from typing import Final, NamedTuple, final
 
@@ -19,11 +20,21 @@ import msgspec
 
 from ...engine import codec
 from ...engine.errors import InvalidInput, MissingExtra
-from ...engine.events import JSON, ScorerRef, Tokens, UtilityScored
+from ...engine.events import JSON, DecisionSource, ScorerRef, Tokens, UtilityScored
 from .chat import steps_of
 from .conversation.builder import Cast
 from .conversation.numbers import count_of, share_of
-from .conversation.steps import AGENT, HUMAN, Ending, ModelUse, Reasoning, Step, ToolResult
+from .conversation.steps import (
+    AGENT,
+    HUMAN,
+    ApprovalRequest,
+    ApprovalResponse,
+    Ending,
+    ModelUse,
+    Reasoning,
+    Step,
+    ToolResult,
+)
 from .conversation.transcript import Entry, Transcript, read_transcript
 from .json_files import PIECE, decode, load
 from .json_sniff import Shape
@@ -262,6 +273,10 @@ _GRADES: Final = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0} | {
 }
 """What Inspect takes for numbers: correct, partly, incorrect, no answer, and yes and no."""
 _SCORING: Final = "scorers"
+_APPROVED: Final = frozenset({"approve", "modify"})
+_DECISIONS: Final = _APPROVED | {"reject", "terminate"}  # "escalate" is none
+_APPROVERS: Final[Mapping[str, DecisionSource]] = {"human": "person", "auto": "setting"}
+"""The source of a decision, by the names of the approvers of Inspect itself; others are rules."""
 _ONE_SCORER: Final = "score"
 
 
@@ -356,6 +371,59 @@ def times_of(sample: Sample) -> dict[str, JSON]:
         elif event.get("event") == "tool" and isinstance(event.get("id"), str):
             times[str(event["id"])] = event.get("completed") or event.get("timestamp")
     return times
+
+
+def approvals_in(sample: Sample) -> dict[str, Mapping[str, JSON]]:
+    """The decision about each call that was put to an approver, by the call's id.
+
+    An approver may escalate to the next one, so the last decision counts.
+    """
+    found: dict[str, Mapping[str, JSON]] = {}
+    for event in sample.events or ():
+        call = event.get("call")
+        if event.get("event") != "approval" or not isinstance(call, Mapping):
+            continue
+        key = call.get("id")
+        if isinstance(key, str) and event.get("decision") in _DECISIONS:
+            found[key] = event
+    return found
+
+
+def approval_entries(
+    message: Mapping[str, JSON],
+    decisions: Mapping[str, Mapping[str, JSON]],
+    where: str,
+    asked: float | None,
+    zone: tzinfo | None,
+) -> Iterator[Entry]:
+    """The requests for approval of a message's calls, and the answers.
+
+    Args:
+        message: the message.
+        decisions: by id of a call.
+        where: the place in the source.
+        asked: when the message came.
+        zone: of times that name none.
+    """
+    calls = message.get("tool_calls")
+    for call in calls if isinstance(calls, Sequence) and not isinstance(calls, str) else ():
+        key = call.get("id") if isinstance(call, Mapping) else None
+        if not isinstance(call, Mapping) or not isinstance(key, str) or key not in decisions:
+            continue
+        decision = decisions[key]
+        given, tool = call.get("arguments"), str(call.get("function"))
+        arguments = given if isinstance(given, Mapping) else {}
+        request = ApprovalRequest(key, tool, arguments, f"May I call {tool}?")
+        yield Entry(f"asked/{key}", where, asked, (request,))
+        approver, comment = decision.get("approver"), decision.get("explanation")
+        answer = ApprovalResponse(
+            key,
+            decision.get("decision") in _APPROVED,
+            comment if isinstance(comment, str) else "",
+            _APPROVERS.get(approver, "rule") if isinstance(approver, str) else None,
+        )
+        time = seconds_of(decision.get("completed") or decision.get("timestamp"), zone)
+        yield Entry(f"answered/{key}", where, time, (answer,))
 
 
 def usage_of_sample(evaluation: Evaluation, sample: Sample) -> Iterator[ModelUse]:
@@ -484,6 +552,7 @@ def _read(evaluation: Evaluation, sample: Sample, where: str, reading: Reading) 
         start = seconds_of(evaluation.created, reading.zone)
     entries: list[Entry] = []
     messages = messages_in(sample)
+    decisions = approvals_in(sample)
     for number, message in enumerate(messages, start=1):
         place = f"{where}, message {number}"
         try:
@@ -493,6 +562,7 @@ def _read(evaluation: Evaluation, sample: Sample, where: str, reading: Reading) 
             continue
         key = message.get("tool_call_id", message.get("id"))
         entries.append(Entry(number, place, times.get(str(key)), steps))
+        entries += approval_entries(message, decisions, place, times.get(str(key)), reading.zone)
     used: tuple[Step, ...] = tuple(usage_of_sample(evaluation, sample))
     entries.append(Entry(len(messages) + 1, where, None, (*used, ending_of(sample))))
     config: dict[str, JSON] = {"sample": f"{sample.id}/{sample.epoch}"}

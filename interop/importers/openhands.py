@@ -18,7 +18,7 @@ import msgspec
 
 from ...engine import codec
 from ...engine.errors import InvalidInput
-from ...engine.events import JSON, ScorerRef, Tokens, UtilityScored
+from ...engine.events import JSON, DecisionSource, ScorerRef, Tokens, UtilityScored
 from ...scoring.display.diff import unified
 from .anthropic import plain_text
 from .conversation.builder import Cast
@@ -26,6 +26,8 @@ from .conversation.numbers import RunningTotal, count_of
 from .conversation.steps import (
     AGENT,
     HUMAN,
+    ApprovalRequest,
+    ApprovalResponse,
     Ending,
     FileEdit,
     ForeignEntry,
@@ -55,6 +57,8 @@ _OWN_KEYS: Final = frozenset(
     "thought is_input blocking hidden confirmation_state security_risk keep_prompt".split()
 )
 """Arguments of an action that the model did not give."""
+_DECIDED: Final = {"user_confirmed": True, "user_rejected": False}
+"""States that a user sets when the agent asks for a confirmation."""
 
 
 @final
@@ -64,6 +68,7 @@ class ActionReader:
     def __init__(self) -> None:
         self._open: dict[str, str] = {}  # what kind of action it was, by id
         self._past: set[str] = set()
+        self._asked: list[str] = []  # ids of actions that wait for a confirmation
         self._count = 0
         self._total = RunningTotal()
 
@@ -98,6 +103,12 @@ class ActionReader:
             yield Utterance("system", None, _text(given, "content"))
         elif action == "think":
             yield Reasoning(thought)
+        elif action == "change_agent_state" and _text(given, "agent_state") in _DECIDED:
+            approved = _DECIDED[_text(given, "agent_state")]
+            source: DecisionSource | None = "person" if side == HUMAN else None
+            for call in self._asked:
+                yield ApprovalResponse(call, approved, source=source)
+            self._asked.clear()
         elif action in _ASIDE:
             yield Omission(f"{action} events")
         elif side == "system":
@@ -109,7 +120,11 @@ class ActionReader:
             call = str(event.get("id", f"action-{self._count}"))
             self._open[call] = action
             arguments = {key: value for key, value in given.items() if key not in _OWN_KEYS}
-            yield ToolCall(side, None, call, _tool(event) or action, arguments)
+            tool = _tool(event) or action
+            yield ToolCall(side, None, call, tool, arguments)
+            if given.get("confirmation_state") == "awaiting_confirmation" and side == AGENT:
+                self._asked.append(call)
+                yield ApprovalRequest(call, tool, arguments, f"May I call {tool}?")
 
     def _observation(self, kind: str, event: Mapping[str, JSON], data: bytes) -> Iterator[Step]:
         call = self._answered(kind, event)
@@ -125,6 +140,10 @@ class ActionReader:
             self._past.add(call)
             yield ToolCall("environment", None, call, _tool(event) or kind, {}, _UNSEEN)
         self._open.pop(call, None)
+        if call in self._asked:
+            self._asked.remove(call)
+            rejected = kind == "user_rejected"
+            yield ApprovalResponse(call, not rejected, source="person" if rejected else None)
         extras = event.get("extras")
         extra: Mapping[str, JSON] = extras if isinstance(extras, Mapping) else {}
         content = _text(event, "content")
@@ -197,6 +216,8 @@ class EventReader:
 
     def __init__(self) -> None:
         self._open: Counter[str] = Counter()  # ids of calls, which may come again
+        self._pending: dict[str, tuple[str, Mapping[str, JSON]]] = {}  # calls without a result
+        self._asked: dict[str, None] = {}  # those of them that wait for a confirmation
         self._totals: dict[str, RunningTotal] = {}
 
     def steps(self, event: Mapping[str, JSON], data: bytes) -> Iterator[Step]:
@@ -243,6 +264,7 @@ class EventReader:
         else:
             self._open[call] += 1
             arguments = {key: value for key, value in given.items() if key != _INNER}
+            self._pending[call] = name, arguments
             written = event.get("tool_call")
             raw = _text(written, "arguments") if isinstance(written, Mapping) else ""
             yield ToolCall(AGENT, None, call, name, arguments, None if arguments else raw or None)
@@ -256,6 +278,10 @@ class EventReader:
             yield ToolCall("environment", None, call, name, {}, _UNSEEN)
             self._open[call] += 1
         self._open[call] -= 1
+        self._pending.pop(call, None)
+        if call in self._asked:
+            del self._asked[call]
+            yield _decision(call, kind, event)
         observation = event.get("observation")
         held: Mapping[str, JSON] = observation if isinstance(observation, Mapping) else {}
         text = plain_text(held.get("content"))
@@ -271,6 +297,12 @@ class EventReader:
 
     def _state(self, event: Mapping[str, JSON]) -> Iterator[Step]:
         value = event.get("value")
+        if value == "waiting_for_confirmation":
+            for call, (tool, arguments) in self._pending.items():
+                if call not in self._asked:
+                    self._asked[call] = None
+                    yield ApprovalRequest(call, tool, arguments, f"May I call {tool}?")
+            return
         if event.get("key") != "stats" or not isinstance(value, Mapping):
             yield Omission("changes of state")
             return
@@ -284,6 +316,17 @@ class EventReader:
             used = self._totals.setdefault(usage, RunningTotal()).since(total)
             if used is not None:
                 yield _use(usage, metrics.get("model_name"), used)
+
+
+def _decision(call: str, kind: str, event: Mapping[str, JSON]) -> ApprovalResponse:
+    """The decision about a call that waited for a confirmation. OpenHands says who rejected one, and
+    does not say who confirmed one.
+    """
+    if kind != "UserRejectObservation":
+        return ApprovalResponse(call, True)
+    hook = event.get("rejection_source") == "hook"
+    comment = _text(event, "rejection_reason")
+    return ApprovalResponse(call, False, comment, "rule" if hook else "person")
 
 
 def _edited(held: Mapping[str, JSON]) -> Iterator[FileEdit]:

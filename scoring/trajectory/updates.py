@@ -176,11 +176,14 @@ class StopAdvice(Update, frozen=True, kw_only=True):
         tau: the tolerance τ that is used up.
         rounds: the unproductive rounds that it rests on, in order.
         ratings: theirs.
+        redelivered: another process may have handed it to its handler before: that process was
+            killed, or could not acknowledge it.
     """
 
     tau: int
     rounds: tuple[int, ...]
     ratings: tuple[int, ...]
+    redelivered: bool = False
 
 
 class StopWithdrawn(Update, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import duolog
 import pytest
-from duolog.engine.errors import InvalidInput, NewerLog
+from duolog.engine.errors import InvalidInput, LogUnavailable, NewerLog
 from duolog.engine.log.leases import Leasing
 from duolog.engine.log.open import open_log
 from duolog.engine.records import Draft
@@ -99,6 +99,45 @@ async def test_who_was_killed_is_stood_in_for(url: str) -> None:
             tasks.cancel_scope.cancel()
     assert handled == [advice]
     assert acks == {"s": 1}
+
+
+@pytest.mark.parametrize("crashed", [False, True])
+async def test_advice_that_another_handler_may_have_had_says_so(url: str, crashed: bool) -> None:
+    """A process is killed between its handler and the acknowledgement; the server may lose leases."""
+    handled: list[tuple[str, bool]] = []
+    advice = StopAdvice("s", 2, 5, 4, tau=2, rounds=(1, 2), ratings=(1, 1))
+    async with duolog.open(url) as log, open_log(url) as store:
+        await complain(await log.session("s"))
+        record = await anext(store.read("s"))
+        assert isinstance(store, Leasing)
+
+        def process(who: str, *, dies: bool) -> StopDeliveries:
+            async def handle(update: StopAdvice) -> None:
+                handled.append((who, update.redelivered))
+
+            async def acknowledge(update: StopAdvice) -> None:
+                if dies:
+                    raise LogUnavailable("it was killed")
+
+            leases = store.leases()  # type: ignore[attr-defined]
+            made = StopDeliveries(store, leases, handle, acknowledge, lambda s, v: True, silent=0.1)
+            made.take(record, [advice])
+            return made
+
+        first = process("first", dies=True)
+        with pytest.raises(LogUnavailable):
+            await first._try(*next(iter(first._due.items())))
+        second = process("second", dies=False)
+        await second.begin()
+        if crashed:
+            for name, holder in (await store.leases().holders()).items():
+                await store.leases().release([name], holder)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(second.run)
+            with anyio.fail_after(60):
+                await second.settle()
+            tasks.cancel_scope.cancel()
+    assert handled == [("first", False), ("second", True)]
 
 
 async def test_what_is_acknowledged_is_not_handled_again(url: str) -> None:

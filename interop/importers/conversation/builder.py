@@ -144,6 +144,8 @@ class Cast:
                     self._names.setdefault((role, name), name or role)
             case Reasoning(name=name) | ApprovalRequest(name=name) | Interruption(name=name):
                 self._names.setdefault((AGENT, name), name or AGENT)
+            case ApprovalResponse(source="rule" | "setting"):
+                pass
             case ApprovalResponse() | Rating():
                 self._names.setdefault((HUMAN, None), HUMAN)
             case Feedback(name=name):
@@ -325,6 +327,8 @@ class ConversationBuilder:
         given = ApprovalGiven(
             asked=asked, approved=step.approved, comment=step.comment, source=step.source
         )
+        if step.source in ("rule", "setting"):  # no act of the human
+            return self._builder.put(given, ENVIRONMENT, "environment", time, id=id)
         return self._builder.put(given, *self._cast.of(HUMAN), time, id=id)
 
     def _submit(self, step: Output, time: float, id: str | None, where: str) -> Foreign:

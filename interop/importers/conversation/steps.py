@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal, TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
-from ....engine.events import JSON, CloseReason, Tokens
+from ....engine.events import JSON, CloseReason, DecisionSource, Tokens
 
 __all__ = (
     "AGENT",
@@ -101,7 +101,7 @@ class ApprovalResponse(msgspec.Struct, frozen=True):
     id: str
     approved: bool
     comment: str = ""
-    source: Literal["person"] | None = None
+    source: DecisionSource | None = None
 
 
 class Output(msgspec.Struct, frozen=True):

@@ -81,7 +81,16 @@ def _effort(now: Trajectory) -> Html:
     ]
     big = "–" if seconds is None else duration(seconds)
     rounds = quantity(len(now.points), "round")
-    return _cell("Human’s effort", big, ", ".join([rounds, *parts]))
+    lost = f"{quantity(now.lost, 'event')} lost: incomplete" if now.lost else None
+    return _cell("Human’s effort", big, ", ".join([rounds, *parts]), lost, _late(now))
+
+
+def _late(now: Trajectory) -> Node:
+    """The rounds with events that were written late, so that live updates had come without them."""
+    if not now.late:
+        return None
+    numbers = ", ".join(map(str, now.late))
+    return f"written late in part: round{'s' if len(now.late) > 1 else ''} {numbers}"
 
 
 def _cost(now: Trajectory, reading: SessionReading) -> Html:

@@ -14,6 +14,8 @@ import pytest
 from duolog.engine.errors import InvalidInput, MissingExtra
 from duolog.engine.events import (
     ActionResolved,
+    ApprovalAsked,
+    ApprovalGiven,
     MessageSent,
     ModelCalled,
     NoteTaken,
@@ -206,3 +208,50 @@ def test_a_damaged_archive_is_refused(packs: bool, tmp_path: Path) -> None:
 @pytest.mark.asyncio
 async def test_the_importer_keeps_the_contract(tmp_path: Path) -> None:
     await check_importer(InspectImporter(), archive(tmp_path / "x.eval", sample("s")))
+
+
+def test_approvals_say_who_decided(tmp_path: Path) -> None:
+    calls = [{"id": f"c{n}", "function": "bash", "arguments": {"n": n}} for n in range(4)]
+    messages: list[Json] = [
+        {"id": "m1", "role": "user", "content": "Tidy up."},
+        {"id": "m2", "role": "assistant", "content": "", "tool_calls": calls},
+        *({"role": "tool", "tool_call_id": one["id"], "content": "done"} for one in calls),
+    ]
+
+    def decided(call: Json, approver: str, decision: str, second: int) -> Json:
+        at = f"2026-01-01T10:00:{second:02}Z"
+        return {
+            "event": "approval",
+            "timestamp": at,
+            "call": call,
+            "approver": approver,
+            "decision": decision,
+            "explanation": "since",
+        }
+
+    events = [
+        asked("2026-01-01T10:00:01Z", 5, "m2"),
+        decided(calls[0], "safe_commands", "escalate", 2),
+        decided(calls[0], "human", "approve", 5),
+        decided(calls[1], "auto", "approve", 6),
+        decided(calls[2], "safe_commands", "reject", 7),
+    ]
+    one = {**sample("s"), "messages": messages, "events": events}
+    found, remarks = read(InspectImporter(), archive(tmp_path / "x.eval", one))
+    assert not remarks
+    answers = [
+        (found.draft.role, found.draft.event.approved, found.draft.event.source)
+        for found in found
+        if isinstance(found.draft.event, ApprovalGiven)
+    ]
+    assert answers == [
+        ("human", True, "person"),
+        ("environment", True, "setting"),
+        ("environment", False, "rule"),
+    ]
+    approvals = {
+        kind.__name__: [one.draft.time for one in found if isinstance(one.draft.event, kind)]
+        for kind in (ApprovalAsked, ApprovalGiven)
+    }
+    assert len(approvals["ApprovalAsked"]) == 3  # the fourth call was never put to anybody
+    assert approvals["ApprovalGiven"][0] - approvals["ApprovalAsked"][0] == 4.0

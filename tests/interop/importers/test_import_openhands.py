@@ -10,6 +10,8 @@ import pytest
 from duolog.engine.events import (
     ActionResolved,
     ActionTaken,
+    ApprovalAsked,
+    ApprovalGiven,
     MessageSent,
     ModelCalled,
     NoteTaken,
@@ -193,3 +195,60 @@ def test_thoughts_in_a_message_are_none_and_only_edits_that_change_a_file_are_sn
 async def test_the_importer_keeps_the_contract(tmp_path: Path) -> None:
     await check_importer(OpenHandsImporter(), write(tmp_path / "log.json", OLD))
     await check_importer(OpenHandsImporter(), write_lines(tmp_path / "log.jsonl", NEW))
+
+
+def decisions(tmp_path: Path, events: list[Json]) -> list[tuple[bool, str | None]]:
+    found, remarks = read(OpenHandsImporter(), write_lines(tmp_path / "x.jsonl", events))
+    assert not remarks
+    held = [event for _, event in events_of(found)]
+    given = [event for event in held if isinstance(event, ApprovalGiven)]
+    assert sum(isinstance(event, ApprovalAsked) for event in held) == len(given)
+    return [(event.approved, event.source) for event in given]
+
+
+def test_a_confirmation_says_who_decided_if_the_trace_does(tmp_path: Path) -> None:
+    def acts(call: str) -> Json:
+        return {
+            "kind": "ActionEvent", "id": f"a{call}", "source": "agent", "tool_name": "terminal",
+            "tool_call_id": call, "action": {"kind": "T", "command": "ls"}, "thought": [],
+        }  # fmt: skip
+
+    def rejects(call: str, **more: str) -> Json:
+        return {
+            "kind": "UserRejectObservation", "id": f"r{call}", "source": "environment",
+            "tool_name": "terminal", "tool_call_id": call, "rejection_reason": "no", **more,
+        }  # fmt: skip
+
+    waits = {
+        "kind": "ConversationStateUpdateEvent", "source": "environment",
+        "key": "execution_status", "value": "waiting_for_confirmation",
+    }  # fmt: skip
+    events: list[Json] = [
+        acts("free"), observed("free", "fine"),
+        acts("one"), acts("two"), waits, observed("one", "done"), rejects("two"),
+        acts("three"), waits | {"id": "w2"}, rejects("three", rejection_source="hook"),
+    ]  # fmt: skip
+    found = decisions(tmp_path, events)
+    assert found == [(True, None), (False, "person"), (False, "rule")]
+
+
+def test_an_old_confirmation_is_by_whoever_changed_the_state(tmp_path: Path) -> None:
+    def runs(number: int) -> Json:
+        args = {"command": "ls", "confirmation_state": "awaiting_confirmation"}
+        return {"id": number, "source": "agent", "action": "run", "args": args}
+
+    def state(number: int, text: str) -> Json:
+        args = {"agent_state": text}
+        return {"id": number, "source": "user", "action": "change_agent_state", "args": args}
+
+    def saw(number: int, cause: int, kind: str = "run") -> Json:
+        return {"id": number, "source": "agent", "observation": kind, "cause": cause, "content": ""}
+
+    start = {"id": 0, "source": "user", "action": "message", "args": {"content": "Tidy up"}}
+    events = [
+        start, runs(1), state(2, "user_confirmed"), saw(3, 1),
+        runs(4), state(5, "user_rejected"), saw(6, 4, "user_rejected"),
+        runs(7), saw(8, 7, "user_rejected"),
+    ]  # fmt: skip
+    found = decisions(tmp_path, events)
+    assert found == [(True, "person"), (False, "person"), (False, "person")]

@@ -13,10 +13,13 @@ from duolog.engine.events import (
     NoteTaken,
     Origin,
     Participant,
+    RecordsLate,
+    RecordsLost,
     SessionOpened,
 )
 from duolog.engine.log.contract import EventLog
 from duolog.engine.log.open import open_log
+from duolog.engine.records import ENGINE, RECORDING, Draft
 from duolog.interop.workbench.session.forking import ForkRequest
 from duolog.testing.records import HUMAN, RecordWriter
 from duolog.testing.sessions import put_records
@@ -111,6 +114,21 @@ async def test_what_waits_for_a_person_is_a_card() -> None:
         script.add(ApprovalGiven(asked=asked.version, approved=True), HUMAN.name, "human")
         await put_records(log, script.records[done:])
         assert await card() == ""
+
+
+async def test_the_results_say_what_was_lost_and_what_came_late() -> None:
+    script = talk("s", "a")
+    late, lost = RecordsLate(2, 3, 0.0, 1.0), RecordsLost(4, 0.0, 1.0, "the disk was full")
+    async with open_log("memory://") as log, visiting(log) as visitor:
+        await put_records(log, script.records)
+        html: str = (await visitor.data("/v1/session/strip", session="s"))["html"]
+        assert "written late" not in html
+        assert "lost" not in html
+        drafts = [Draft(event, ENGINE, "environment", 1.0) for event in (late, lost)]
+        await log.append("s", drafts, stream=RECORDING)
+        html = (await visitor.data("/v1/session/strip", session="s"))["html"]
+        assert "4 events lost: incomplete" in html
+        assert "written late in part: round 1" in html
 
 
 @pytest.mark.parametrize("refused", [False, True])
