@@ -139,6 +139,7 @@ release-check: $(WITH_DEV)
 	$(RUN) pytest -m release $(ARGS)
 
 docs: $(WITH_DEV)
+	$(RUN) duolog.benchmarks.reference
 	$(RUN) sphinx --fail-on-warning --keep-going --quiet -b html -d build/doctrees docs build/site
 	@echo "The documentation is in build/site/index.html"
 

@@ -71,21 +71,22 @@ def root(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print it and exit."
+            "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
         ),
     ] = False,
     log_level: Annotated[
         str | None,
         typer.Option(
             metavar="|".join(LEVELS),
-            help="How much is logged to the standard error; here or after a command.",
+            help="How much to log to standard error; here or after a command.",
             show_default="off, or warning for serve and acp",
         ),
     ] = None,
     log_format: Annotated[
         str | None,
         typer.Option(
-            metavar="|".join(FORMATS), help="How it is logged; given alone, from info on."
+            metavar="|".join(FORMATS),
+            help="Format of the log lines; alone, it implies --log-level info.",
         ),
     ] = None,
 ) -> None:

@@ -11,7 +11,6 @@ from typing import Annotated
 import typer
 
 __all__ = (
-    "Actions",
     "AgentEnv",
     "AgentTimeout",
     "Agents",
@@ -26,12 +25,13 @@ __all__ = (
     "Instances",
     "JudgeModel",
     "Log",
+    "MaxActs",
+    "MaxRounds",
     "Models",
     "OfTask",
     "Patience",
     "Pool",
     "Redact",
-    "Rounds",
     "Seed",
     "SessionCost",
     "SessionTokens",
@@ -70,7 +70,7 @@ Agents = Annotated[
 AgentTimeout = Annotated[
     float | None,
     typer.Option(
-        metavar="SECONDS", help="Time for a turn of an external agent.", show_default="300"
+        metavar="SECONDS", help="Time limit for one turn of an external agent.", show_default="300"
     ),
 ]
 AgentEnv = Annotated[
@@ -98,7 +98,7 @@ UserModel = Annotated[
     str | None, typer.Option(help="Model behind the users.", show_default="rules")
 ]
 JudgeModel = Annotated[
-    str | None, typer.Option(help="Model that rates progress, and reads odd plans.")
+    str | None, typer.Option(help="Model that rates progress (and parses free-form travel plans).")
 ]
 
 # --- how models are reached ------------------------------------------------------------------
@@ -106,11 +106,13 @@ JudgeModel = Annotated[
 ApiBase = Annotated[str | None, typer.Option(metavar="URL", help="Base URL of your model server.")]
 TextActions = Annotated[
     str | None,
-    typer.Option(metavar="MODELS", help="Models that cannot call tools: they write actions."),
+    typer.Option(
+        metavar="MODELS", help="Models that cannot call tools; they write actions as text."
+    ),
 ]
 Cache = Annotated[
     str | None,
-    typer.Option(metavar="DIR", help="Directory that keeps replies, for equal requests."),
+    typer.Option(metavar="DIR", help="Directory that caches model replies."),
 ]
 
 # --- on what ---------------------------------------------------------------------------------
@@ -123,24 +125,24 @@ Sessions = Annotated[
         show_default="30",
     ),
 ]
-Instances = Annotated[str | None, typer.Option(help="Which instances instead, e.g. 0-9,17.")]
+Instances = Annotated[str | None, typer.Option(help="Instances to play, e.g. 0-9,17.")]
 Dataset = Annotated[
     str | None, typer.Option(help="File or directory with data of the task's own kind.")
 ]
 Seed = Annotated[
-    int | None, typer.Option(help="Decides the world and all randomness.", show_default="0")
+    int | None, typer.Option(help="Seed for the task's world and all randomness.", show_default="0")
 ]
 Repeats = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="How often each problem is played, with other draws each time.",
+        help="How often to play each problem, with different random draws.",
         show_default="1",
     ),
 ]
 Concurrency = Annotated[
     int | None,
-    typer.Option(min=1, help="How many sessions run at the same time.", show_default="32"),
+    typer.Option(min=1, help="Number of sessions to run at the same time.", show_default="32"),
 ]
 Log = Annotated[
     str | None,
@@ -160,19 +162,19 @@ Redact = Annotated[
         "regular expressions in a file.",
     ),
 ]
-Rounds = Annotated[
+MaxRounds = Annotated[
     int | None,
-    typer.Option(min=1, help="Rounds after which a session ends.", show_default="30"),
+    typer.Option(min=1, help="Maximum number of rounds in a session.", show_default="30"),
 ]
-Actions = Annotated[
+MaxActs = Annotated[
     int | None,
-    typer.Option(min=1, help="Acts after which a session ends.", show_default="200"),
+    typer.Option(min=1, help="Maximum number of acts in a session.", show_default="200"),
 ]
 SessionTokens = Annotated[
-    int | None, typer.Option(min=1, help="Tokens of models after which a session ends.")
+    int | None, typer.Option(min=1, help="Maximum number of model tokens in a session.")
 ]
 SessionCost = Annotated[
-    float | None, typer.Option(min=0, help="US dollars after which a session ends.")
+    float | None, typer.Option(min=0, help="Maximum cost of a session in US dollars.")
 ]
 BudgetTokens = Annotated[
     int | None, typer.Option(min=0, help="Tokens that all sessions together may use.")
@@ -185,25 +187,25 @@ StopAt = Annotated[
     typer.Option(
         min=1,
         metavar="TAU",
-        help="Sessions are stopped after this many rounds in a row that the judge rates 1 or 2.",
+        help="Stop a session after this many unproductive rounds in a row (the judge rates them 1 or 2).",
     ),
 ]
 Patience = Annotated[
     str | None,
     typer.Option(
         metavar="N|off",
-        help="Users give up after this many rounds in a row that they rate 1 or 2 themselves.",
+        help="Users quit after this many unproductive rounds in a row (they rate them 1 or 2).",
         show_default="off",
     ),
 ]
 AsJson = Annotated[
     bool,
-    typer.Option("--json", help="The outcome as JSON, with the report's numbers, for programs."),
+    typer.Option("--json", help="Print the outcome and the report's numbers as JSON."),
 ]
 Pool = Annotated[
     bool,
-    typer.Option(
-        "--pool", help="Write to a log that holds sessions of an experiment of another design."
-    ),
+    typer.Option("--pool", help="Allow a log that holds sessions of a different experiment."),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only estimate calls, tokens and cost.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Estimate calls, tokens and cost, and run nothing.")
+]

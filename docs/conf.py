@@ -44,6 +44,7 @@ html_theme = "furo"
 html_title = f"Duolog {version}"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_extra_path = ["llms.txt"]
 html_copy_source = False
 html_show_sphinx = False
 html_theme_options = {

@@ -26,7 +26,7 @@ from duolog.engine.log.postgres.settings import parse
 from duolog.testing.postgres_server import PostgresServer
 
 OLDER = Path(__file__).parent / "older"
-RUN = ("--agents", "one-stage,adaptive", "--users", "proactive", "--rounds", "4", "--seed", "3")
+RUN = ("--agents", "one-stage,adaptive", "--users", "proactive", "--max-rounds", "4", "--seed", "3")
 
 
 def unpacked(name: str) -> bytes:

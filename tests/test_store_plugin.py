@@ -22,7 +22,7 @@ RUN = (
     "proactive",
     "--sessions",
     "1",
-    "--rounds",
+    "--max-rounds",
     "3",
 )
 

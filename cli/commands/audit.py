@@ -44,11 +44,11 @@ def audit_command(
     ] = 500,
     seed: Annotated[int, typer.Option(help="Seed of the resampling.")] = 0,
 ) -> None:
-    """Compares simulated people with real ones, per persona: what they do, and how far apart it is.
+    """Compares simulated users with real humans, per persona, and measures the distance between them.
 
     Compared are words of a turn, shares of turns that ask something and that are vague, edits of the
     output, ratings, and survival by round. The distances are Wasserstein's and that of Kolmogorov and
-    Smirnov, with bootstrap intervals over sessions, beside what they reach by chance. Reads only.
+    Smirnov, with bootstrap intervals over sessions, and the values that chance alone gives. Reads only.
     """
     from ...engine.errors import InvalidInput
     from ...scoring.comparison.behaviour import Behaviour, read_behaviours

@@ -56,15 +56,15 @@ def chat_command(
         str | None, typer.Option(metavar="URL", help="Base URL of your model server.")
     ] = None,
     text_actions: Annotated[
-        bool, typer.Option("--text-actions", help="The model cannot call tools.")
+        bool, typer.Option("--text-actions", help="For models that cannot call tools.")
     ] = False,
     instance: Annotated[
-        str | None, typer.Option(help="Which instance.", show_default="the first")
+        str | None, typer.Option(help="Instance to play.", show_default="the first")
     ] = None,
     dataset: Annotated[
         str | None, typer.Option(help="File or directory with data of the task's own kind.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Decides the world.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed for the task's world.")] = 0,
     log: Annotated[
         str, typer.Option(help="Path or URL of the log; created if it does not exist.")
     ] = "chats.db",
@@ -75,7 +75,7 @@ def chat_command(
         str, typer.Option(metavar="NUMBERS", help="Tolerances after which to advise to stop.")
     ] = "1,2,3",
     plain: Annotated[
-        bool, typer.Option("--plain", help="Lines of text instead of the whole screen.")
+        bool, typer.Option("--plain", help="Print lines of text instead of using the whole screen.")
     ] = False,
 ) -> None:
     """Works on a task with an agent, in the human's part, and records it like any other session."""

@@ -44,7 +44,7 @@ def copy_command(
 ) -> None:
     """Copies all records with their positions, ids, versions and bytes, and what was forgotten since.
 
-    Others may be writing the log meanwhile. Nobody else may write the copy.
+    Other processes may write the log during the copy; only this command may write the copy.
     """
     from ...experiments.plan import check_log
 

@@ -48,7 +48,7 @@ def counterfactual_command(
         typer.Option(metavar="SCORER", help="Whose utility counts: NAME or NAME@VERSION."),
     ] = None,
     concurrency: Annotated[
-        int, typer.Option(min=1, help="How many continuations run at the same time.")
+        int, typer.Option(min=1, help="Number of continuations to run at the same time.")
     ] = 32,
     bootstrap: Annotated[
         int,
@@ -58,16 +58,16 @@ def counterfactual_command(
     api_base: options.ApiBase = None,
     text_actions: options.TextActions = None,
     dataset: Annotated[
-        str | None, typer.Option(help="The data that the sessions were run on, if any.")
+        str | None, typer.Option(help="Data set that the sessions were run on.")
     ] = None,
     task: options.OfTask = None,
-    as_json: Annotated[bool, typer.Option("--json", help="All numbers, for programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all numbers as JSON.")] = False,
 ) -> None:
     """Measures the drop at each tolerance against continuations without the stop.
 
-    Where τ unproductive rounds in a row would make the human leave, each session is continued
+    If τ unproductive rounds in a row would make the human leave, the session is continued
     from the last act of that round, with fresh seeds and without the stop. The utility at the stop
-    less the mean final utility of the continuations is the real drop; beside it stands the observed
+    less the mean final utility of the continuations is the real drop; the table also has the observed
     one, from the one course of events there was. The continuations are forks in the same log.
     """
     from ...scoring.report import counterfactual_document
@@ -105,5 +105,7 @@ def counterfactual_command(
         say(f"duolog: left out: {line}")
     print_document(counterfactual_document(done.report), "json" if as_json else "text")
     if done.stopped is not None:
-        say(f"duolog: continuations are left to be run: {done.stopped}; the same command goes on")
+        say(
+            f"duolog: continuations are left to be run: {done.stopped}; run the same command again to continue"
+        )
         raise typer.Exit(_UNFINISHED)

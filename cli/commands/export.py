@@ -32,7 +32,7 @@ _PIPE = "-"
     short_help="Writes a log as records, chat messages, trajectories or tidy tables.",
     epilog=example(
         "duolog export demo.db --output demo.jsonl",
-        "duolog export demo.db --sessions travel-3-two-stage,travel-4-two-stage | less",
+        "duolog export demo.db --session travel-3-two-stage,travel-4-two-stage | less",
         "duolog export demo.db --format chat --output chats.jsonl",
         "duolog export demo.db --format otlp --output spans.jsonl",
         "duolog export demo.db --format trajectories --output trajectories.jsonl",
@@ -80,7 +80,7 @@ def export_command(
     ] = False,
     rounds: Annotated[
         Literal["handoff", "human-turn"] | None,
-        typer.Option(help="How scored rounds are counted.", show_default="handoff"),
+        typer.Option(help="How to count rounds.", show_default="handoff"),
     ] = None,
     utility: Annotated[
         str | None,
@@ -94,9 +94,9 @@ def export_command(
             show_default="auto",
         ),
     ] = None,
-    sessions: Annotated[
+    session: Annotated[
         str | None,
-        typer.Option(metavar="SESSIONS", help="Only these, separated by commas."),
+        typer.Option(metavar="SESSIONS", help="Only these sessions, separated by commas."),
     ] = None,
     output: Annotated[
         Path | None,
@@ -110,7 +110,7 @@ def export_command(
 
     A file appears when it is complete. A log is never replaced, and another file only by --force.
     """
-    names = None if sessions is None else choices(sessions, "--sessions")
+    names = None if session is None else choices(session, "--session")
     to_pipe = output is None or str(output) == _PIPE
 
     scored = form in ("trajectories", "rounds", "sessions", "parquet")

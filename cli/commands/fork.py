@@ -33,12 +33,14 @@ __all__ = ("fork_command",)
 )
 def fork_command(
     log: Annotated[str, typer.Argument(metavar="LOG", help="Path or URL of the log.")],
-    session: Annotated[str, typer.Argument(metavar="SESSION", help="Its id, or how it begins.")],
+    session: Annotated[
+        str, typer.Argument(metavar="SESSION", help="Id of the session, or its beginning.")
+    ],
     at_round: Annotated[
-        int | None, typer.Option(min=2, help="Play this round, and what follows, again.")
+        int | None, typer.Option(min=2, help="Fork at the beginning of this round.")
     ] = None,
     at_version: Annotated[
-        int | None, typer.Option(min=2, help="Keep the trace up to this version.")
+        int | None, typer.Option(min=2, help="Fork after this version of the trace.")
     ] = None,
     agent: Annotated[
         str | None,
@@ -71,7 +73,7 @@ def fork_command(
     text_actions: options.TextActions = None,
     cache: options.Cache = None,
     dataset: Annotated[
-        str | None, typer.Option(help="The data that the origin was run on, if any.")
+        str | None, typer.Option(help="Data set that the origin was run on.")
     ] = None,
     from_view: Annotated[
         bool,
@@ -82,10 +84,10 @@ def fork_command(
         ),
     ] = False,
     into: Annotated[
-        str | None, typer.Option("--log", help="Log for the fork; else the origin's own.")
+        str | None, typer.Option("--log", help="Log for the fork; the origin's log if not given.")
     ] = None,
     task: options.OfTask = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Continues a recorded session from a point with another agent, user or seed.
 

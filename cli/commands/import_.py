@@ -106,9 +106,7 @@ def import_command(
         typer.Option("--follow", help="Keep importing what is added until interrupted."),
     ] = False,
     redact: options.Redact = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="The result as JSON, for programs.")
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Imports records, or sessions from the logs of other tools, into a log.
 

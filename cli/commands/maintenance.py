@@ -202,7 +202,9 @@ def close_command(
         str,
         typer.Option("--idle", metavar="TIME", help="Time without an event: 90s, 30m, 12h, 7d."),
     ],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list the sessions.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="List the sessions and erase nothing.")
+    ] = False,
     as_json: _Json = False,
 ) -> None:
     """Closes open sessions of products that have been idle for some time, with the reason ``ended``."""
@@ -293,13 +295,13 @@ def _print_verification(found: Verification) -> None:
 
 @app.command(
     "vacuum",
-    short_help="Gives a log's unused room back.",
+    short_help="Reclaims unused space in a log file.",
     epilog=example("duolog vacuum demo.db"),
 )
 def vacuum_command(log: _Log, as_json: _Json = False) -> None:
     """Gives unused room back, and finishes erasures that another process held up.
 
-    The exit code is 1 where another process reads the log and holds it up again.
+    The exit code is 1 if another process that reads the log blocks it again.
     """
 
     async def main() -> VacuumResult:

@@ -26,19 +26,19 @@ _FILES = {"task.py.txt": "{}.py", "test_task.py.txt": "test_{}.py"}
 
 @app.command(
     "new",
-    short_help="Write the start of your own task, with a test.",
+    short_help="Writes the start of your own task, with a test.",
     epilog=example("duolog new task shop"),
 )
 def new_command(
-    what: Annotated[Literal["task"], typer.Argument(help="What to begin: a task.")],
-    name: Annotated[str, typer.Argument(help="Its name, which is also that of its module.")],
+    what: Annotated[Literal["task"], typer.Argument(help="What to create: task.")],
+    name: Annotated[str, typer.Argument(help="Name of the task and its module.")],
     into: Annotated[
         Path, typer.Option("--into", metavar="DIR", help="Folder to write to.")
     ] = Path(),
 ) -> None:
     """Writes NAME.py, a task with a utility, two agents and a user on rules, and test_NAME.py.
 
-    It works as it stands. Nothing that exists is overwritten.
+    The task runs as written. No existing file is overwritten.
     """
     from ...engine.installation import program
     from ...engine.log.exchange.output_file import OutputRules, output_file

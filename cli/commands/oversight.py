@@ -42,7 +42,7 @@ def oversight_command(
     follow: Annotated[
         bool, typer.Option("--follow", help="Print the numbers again as the log grows.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON, for programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Prints interruptions, approvals, autonomous stretches, pushback and attended time of a log.
 

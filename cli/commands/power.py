@@ -43,7 +43,7 @@ def power_command(
         str, typer.Option(metavar="QUANTITY", help="The outcome, as for report --compare.")
     ] = "overall",
     tau: Annotated[
-        str, typer.Option(metavar="NUMBERS", help="Tolerances to give the drop for.")
+        str, typer.Option(metavar="NUMBERS", help="Tolerances to compute the drop for.")
     ] = "1,2,3",
     pair_by: Annotated[
         Literal["problem", "instance"],
@@ -59,7 +59,7 @@ def power_command(
             metavar="SCORER", help="Whose ratings count: NAME, NAME@VERSION, human, none or auto."
         ),
     ] = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="All numbers, for programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all numbers as JSON.")] = False,
 ) -> None:
     """Says how many problems and repeats give 80 % power, from the variance in a log.
 

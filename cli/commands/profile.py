@@ -72,7 +72,10 @@ def profile_command(
     judge_model: options.JudgeModel = None,
     api_base: options.ApiBase = None,
     text_actions: Annotated[
-        bool, typer.Option("--text-actions", help="The model cannot call tools: it writes actions.")
+        bool,
+        typer.Option(
+            "--text-actions", help="For models that cannot call tools: actions are written as text."
+        ),
     ] = False,
     agent_timeout: options.AgentTimeout = None,
     agent_env: options.AgentEnv = None,

@@ -37,7 +37,9 @@ _NOT_SOUND = 1
 )
 def replay_command(
     log: Annotated[str, typer.Argument(metavar="LOG", help="Path or URL of the log.")],
-    session: Annotated[str | None, typer.Option(metavar="SESSION", help="Only this one.")] = None,
+    session: Annotated[
+        str | None, typer.Option(metavar="SESSION", help="Id of the only session to replay.")
+    ] = None,
     speed: Annotated[
         str,
         typer.Option(metavar="NUMBER|max", help="Session seconds per second, or max: no waiting."),
@@ -51,7 +53,7 @@ def replay_command(
         ),
     ] = None,
     rounds: Annotated[
-        Literal["handoff", "human-turn"], typer.Option(help="How rounds are counted.")
+        Literal["handoff", "human-turn"], typer.Option(help="How to count rounds.")
     ] = "handoff",
     utility: Annotated[
         str | None,
@@ -62,7 +64,7 @@ def replay_command(
         typer.Option("--check", help="Compare the recorded values with values computed again."),
     ] = False,
     task: options.OfTask = None,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON Lines, for programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON Lines.")] = False,
 ) -> None:
     """Streams the records of a log with the updates that follow from them, as they were live.
 

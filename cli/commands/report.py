@@ -70,7 +70,7 @@ def report_command(
         ),
     ] = None,
     tau: Annotated[
-        str, typer.Option(metavar="NUMBERS", help="Tolerances to give the drop for.")
+        str, typer.Option(metavar="NUMBERS", help="Tolerances to compute the drop for.")
     ] = "1,2,3",
     task: Annotated[
         str | None, typer.Option(metavar="TASK", help="Report on the sessions of this task only.")
@@ -153,7 +153,7 @@ def report_command(
             "--oversight", help="Show instead how people approve, interrupt and correct agents."
         ),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="All numbers, for programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all numbers as JSON.")] = False,
     json_schema: Annotated[
         bool,
         typer.Option(
@@ -163,8 +163,10 @@ def report_command(
             help="Print the JSON Schema of --json, and exit.",
         ),
     ] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="A row per group.")] = False,
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="The table in Markdown.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, one row per group.")] = False,
+    as_markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print the table in Markdown.")
+    ] = False,
     figures: Annotated[
         Path | None,
         typer.Option(

@@ -34,9 +34,9 @@ _BY_RUBRIC = frozenset({"rubric", "chat-rubric"})
     epilog=example(
         "duolog score runs.db --scorer retention,rule-judge",
         "duolog score chats.db --scorer resolution",
-        "duolog score runs.db --judge gpt-4o --budget-cost 5",
-        "duolog score runs.db --scorer rubric --rubric rubric.toml --judge gpt-4o",
-        "duolog score runs.db --scorer my_scorers.py:Brevity --sessions a,b",
+        "duolog score runs.db --judge-model gpt-4o --budget-cost 5",
+        "duolog score runs.db --scorer rubric --rubric rubric.toml --judge-model gpt-4o",
+        "duolog score runs.db --scorer my_scorers.py:Brevity --session a,b",
         "duolog score postgresql://ann@db.example/work --scorer rule-judge --follow --workers 4",
         note="New measurements are added; existing ones are never replaced or "
         "made again. If you run the same command again, it continues.",
@@ -53,7 +53,7 @@ def score_command(
             "or file.py:Name.",
         ),
     ] = None,
-    judge: Annotated[
+    judge_model: Annotated[
         str | None,
         typer.Option(
             metavar="MODEL",
@@ -64,17 +64,18 @@ def score_command(
     rubric: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The rubric, in TOML; a general one if not.")
     ] = None,
-    sessions: Annotated[
-        str | None, typer.Option(metavar="SESSIONS", help="Only these, separated by commas.")
+    session: Annotated[
+        str | None,
+        typer.Option(metavar="SESSIONS", help="Only these sessions, separated by commas."),
     ] = None,
     rounds: Annotated[
         Literal["handoff", "human-turn"],
-        typer.Option(help="How judges of progress count rounds."),
+        typer.Option(help="How to count the rounds that are rated."),
     ] = "handoff",
     api_base: options.ApiBase = None,
     cache: options.Cache = None,
     concurrency: Annotated[
-        int, typer.Option(min=1, help="How many sessions are scored at the same time.")
+        int, typer.Option(min=1, help="Number of sessions to score at the same time.")
     ] = 8,
     budget_tokens: Annotated[
         int | None,
@@ -88,7 +89,7 @@ def score_command(
         bool, typer.Option("--follow", help="Keep scoring as the log grows, until interrupted.")
     ] = False,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="With --follow: how many processes work here.")
+        int | None, typer.Option(min=1, help="With --follow: number of worker processes.")
     ] = None,
     metrics: Annotated[
         str | None,
@@ -99,30 +100,30 @@ def score_command(
     ] = None,
     as_json: Annotated[
         bool,
-        typer.Option("--json", help="One JSON object, for programs; with --follow, one a second."),
+        typer.Option("--json", help="Print one JSON object; with --follow, one per second."),
     ] = False,
 ) -> None:
     """Measures recorded sessions with scorers, and says what was added.
 
-    With --follow it goes on as the log grows. The same command again, on this machine or another, joins
-    in: each process has a share of the sessions, and takes over the share of one that dies.
+    With --follow it keeps scoring as the log grows. If you start the same command again, on this machine or
+    another, the processes share the sessions, and take over the share of one that dies.
 
     The exit code is 1 if a scorer failed on a session, and 3 if a model or its budget did not last
     for all of them.
     """
-    names = None if sessions is None else choices(sessions, "--sessions")
+    names = None if session is None else choices(session, "--session")
     if not follow and (workers is not None or metrics is not None):
         raise InvalidInput("--workers and --metrics are for --follow")
     if follow and names is not None:
-        raise InvalidInput("--follow scores all sessions: leave --sessions out")
+        raise InvalidInput("--follow scores all sessions: leave --session out")
     from ..scoring import ScoreOptions, ScoringRun
 
-    if scorer is None and judge is None:
+    if scorer is None and judge_model is None:
         scorer = run(lambda: _default_scorer(log))
     options = ScoreOptions(
         log=log,
-        scorers=_scorers(scorer, judge, rubric),
-        judge=judge,
+        scorers=_scorers(scorer, judge_model, rubric),
+        judge=judge_model,
         rubric=None if rubric is None else str(rubric),
         rounds=rounds,
         api_base=api_base,
@@ -182,9 +183,9 @@ def _scorers(scorer: str | None, judge: str | None, rubric: Path | None) -> tupl
     if judge is not None and not asking:
         names.append(_MODEL_JUDGE)
     if not names:
-        raise InvalidInput("say what to score by: --scorer NAMES, or --judge MODEL")
+        raise InvalidInput("say what to score by: --scorer NAMES, or --judge-model MODEL")
     if judge is None and asking:
-        raise InvalidInput(f"--scorer {asking[0]} asks a model: name it with --judge")
+        raise InvalidInput(f"--scorer {asking[0]} asks a model: name it with --judge-model")
     if rubric is not None and not _BY_RUBRIC & set(names):
         raise InvalidInput("--rubric is for --scorer rubric or chat-rubric")
     return tuple(dict.fromkeys(names))
@@ -201,7 +202,7 @@ async def _default_scorer(where: str) -> str:
         async for record in log.read_all():
             if record.kind == "SnapshotTaken":
                 raise InvalidInput(
-                    "say what to score by: --scorer NAMES, or --judge MODEL (sessions of this log have "
+                    "say what to score by: --scorer NAMES, or --judge-model MODEL (sessions of this log have "
                     "an output; for chats without one the default is resolution)"
                 )
             if record.kind == "FeedbackGiven" and "feedback" not in names:

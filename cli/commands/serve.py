@@ -53,7 +53,9 @@ def serve_command(
             metavar="HOST", help="Address to listen on; beyond loopback only with a token."
         ),
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any free port.")] = 8720,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any free port.")
+    ] = 8720,
     token_file: Annotated[
         Path | None,
         typer.Option(
@@ -66,10 +68,10 @@ def serve_command(
         typer.Option(metavar="NAMES", help=f"Measure what is recorded, by: {', '.join(_SCORERS)}."),
     ] = None,
     connections: Annotated[
-        int, typer.Option(min=1, help="At most this many at once, as far as open files allow.")
+        int, typer.Option(min=1, help="Maximum number of connections, as far as open files allow.")
     ] = 4096,
     per_client: Annotated[
-        int, typer.Option(min=1, help="Of those, at most this many from one address.")
+        int, typer.Option(min=1, help="Maximum number of connections from one address.")
     ] = 256,
     trusted_proxy: Annotated[
         list[str] | None,
@@ -79,9 +81,7 @@ def serve_command(
         ),
     ] = None,
     redact: options.Redact = None,
-    streams: Annotated[
-        int, typer.Option(min=1, help="At most this many event streams at once.")
-    ] = 512,
+    streams: Annotated[int, typer.Option(min=1, help="Maximum number of event streams.")] = 512,
     retention: Annotated[
         str | None,
         typer.Option(

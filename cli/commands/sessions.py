@@ -71,11 +71,11 @@ def sessions_command(
         int | None,
         typer.Option(
             min=1,
-            help="At most this many, the first in that order.",
+            help="Maximum number of sessions to list.",
             show_default="all, or what fits on the screen of a terminal",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON array, for programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array.")] = False,
 ) -> None:
     """Lists the sessions of a log: id, task, group, state, rounds, last utility, times.
 

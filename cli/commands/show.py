@@ -35,12 +35,12 @@ def show_command(
         str | None,
         typer.Option(metavar="SCORER", help="Whose utility counts: NAME or NAME@VERSION."),
     ] = None,
-    full: Annotated[bool, typer.Option("--full", help="Leave nothing out.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Show full messages and outputs.")] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="All rounds with their records, for programs.")
+        bool, typer.Option("--json", help="Print all rounds with their records as JSON.")
     ] = False,
 ) -> None:
-    """Shows a session: who did what when; utility, progress and effort of each round.
+    """Shows a session as a transcript, with utility, progress and effort of each round.
 
     Above the rounds are the outcome and the process measures: who took the initiative, and how often
     there were confirmations, approvals, halts and interruptions; what strained the human; and whether

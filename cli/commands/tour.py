@@ -38,7 +38,7 @@ def tour_command(
     """Walks through one session that is simulated on the spot, and explains what Duolog measures.
 
     Rounds, utility, effort, the moment at which the human would give up, the advice that the agent
-    could have had, and how the session goes on from there with another agent.
+    could have had, and how the session continues from there with another agent.
     """
 
     async def main() -> TourSession:

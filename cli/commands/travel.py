@@ -44,7 +44,7 @@ def evaluate_command(
         str, typer.Option(help=f"Rules of evaluation: {', '.join(_VARIANTS)}.")
     ] = "published",
     as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON object per plan, in the order of the file.")
+        bool, typer.Option("--json", help="Print one JSON object per plan, in file order.")
     ] = False,
 ) -> None:
     """Evaluates plans on TravelPlanner's constraints: results per plan, or its leaderboard rates."""

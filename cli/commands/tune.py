@@ -41,7 +41,7 @@ def tune_command(
         Path | None,
         typer.Option(metavar="FILE", help="Where to write.", show_default="TASK-rules.toml"),
     ] = None,
-    trials: Annotated[int, typer.Option(min=1, help="How many rules to try.")] = 60,
+    trials: Annotated[int, typer.Option(min=1, help="Number of rules to try.")] = 60,
     sessions: Annotated[
         int, typer.Option(min=1, help="Instances of each seed, with each persona.")
     ] = 6,
@@ -59,7 +59,7 @@ def tune_command(
             min=0, max=_WEIGHT, help="Utility that a minute of the human's time is worth."
         ),
     ] = 0.005,
-    seed: Annotated[int, typer.Option(help="Of the search.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed for the optimiser.")] = 0,
     dataset: options.Dataset = None,
     concurrency: Annotated[int, typer.Option(min=1, help="Sessions at the same time.")] = 16,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,

@@ -43,13 +43,16 @@ def watch_command(
         ),
     ] = None,
     session: Annotated[
-        str | None, typer.Option(metavar="SESSION", help="Begin with this one, not the newest.")
+        str | None,
+        typer.Option(
+            metavar="SESSION", help="Id of the session to show first, instead of the newest."
+        ),
     ] = None,
     effort: Annotated[
         str, typer.Option(metavar="MEASURE", help="Measure of effort that the list shows.")
     ] = "seconds",
     rounds: Annotated[
-        Literal["handoff", "human-turn"], typer.Option(help="How rounds are counted.")
+        Literal["handoff", "human-turn"], typer.Option(help="How to count rounds.")
     ] = "handoff",
     utility: Annotated[
         str | None,

@@ -61,7 +61,9 @@ def workbench_command(
             metavar="HOST", help="Address to listen on; beyond loopback only with a token given."
         ),
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any free port.")] = 8730,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any free port.")
+    ] = 8730,
     name: Annotated[
         list[str] | None,
         typer.Option(
@@ -91,7 +93,7 @@ def workbench_command(
         str | None,
         typer.Option(
             metavar="URL",
-            help="Gets a POST of JSON when a session begins to meet a rule; whether it took it is recorded.",
+            help="URL to POST to when a rule fires; the log records each delivery.",
         ),
     ] = None,
     proxy_header: Annotated[
@@ -113,7 +115,7 @@ def workbench_command(
         float,
         typer.Option(
             metavar="DAYS",
-            help="Days that the links hold which let others look on or take part. Another token "
+            help="Days for which links to view or take part are valid. Another token "
             "revokes all of them at once.",
         ),
     ] = 30.0,
@@ -127,7 +129,7 @@ def workbench_command(
         ),
     ] = None,
     agent: Annotated[
-        str | None, typer.Option(help="Kind of agent in it.", show_default="the task's first")
+        str | None, typer.Option(help="Agent of the session.", show_default="the task's first")
     ] = None,
     model: Annotated[
         str | None, typer.Option(help="Model behind the agent.", show_default="rules")
@@ -145,7 +147,7 @@ def workbench_command(
     """Shows the sessions of a log in the browser, live, and any of them as it was at any moment.
 
     The link that is printed holds the token that lets its holder in. A second link lets others look,
-    without what is private to a participant. With --task, the log is made where there is none, and a
+    without what is private to a participant. With --task, the log is created if it does not exist, and a
     third link leads to the session that is begun; others are begun on the page "New session".
     """
     if webhook is not None and not alert:

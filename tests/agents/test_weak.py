@@ -115,7 +115,7 @@ def test_a_report_finds_their_failures(tmp_path: Path, capsys: pytest.CaptureFix
         "travel",
         "--sessions",
         "2",
-        "--rounds",
+        "--max-rounds",
         "8",
         "--seed",
         "11",

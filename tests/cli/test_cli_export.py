@@ -58,7 +58,7 @@ def test_an_import_again_takes_nothing_twice(
 
 
 def test_chosen_sessions(dinner: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["export", str(dinner), "--sessions", "chat,menu-2"]) == 0
+    assert main(["export", str(dinner), "--session", "chat,menu-2"]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line["session"] for line in lines] == ["chat-7"] * 4 + ["menu-2-two-stage-ef56"] * 3
 
@@ -96,7 +96,7 @@ def test_spans_come_back_as_sessions(
 
 
 def test_conversations_of_chosen_sessions(dinner: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["export", str(dinner), "--format", "chat", "--sessions", "chat,chat-7"]) == 0
+    assert main(["export", str(dinner), "--format", "chat", "--session", "chat,chat-7"]) == 0
     out, err = capsys.readouterr()
     [line] = out.splitlines()
     assert json.loads(line)["messages"] == [
@@ -112,7 +112,7 @@ def test_a_session_without_messages_is_refused_by_name(
 ) -> None:
     path = tmp_path / "old.jsonl"
     path.write_text("old", encoding="utf-8")
-    arguments = ["export", str(dinner), "--format", "chat", "--sessions", "chat-7,menu-2"]
+    arguments = ["export", str(dinner), "--format", "chat", "--session", "chat-7,menu-2"]
     assert main([*arguments, "--output", str(path), "--force"]) == 2
     assert main(arguments) == 2
     out, err = capsys.readouterr()
@@ -125,7 +125,7 @@ def test_a_session_without_messages_is_refused_by_name(
 def test_a_record_is_the_same_json_everywhere(
     dinner: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["export", str(dinner), "--sessions", "menu-1-two"]) == 0
+    assert main(["export", str(dinner), "--session", "menu-1-two"]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert main(["replay", str(dinner), "--session", "menu-1-two", "--json"]) == 0
     steps = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -194,7 +194,7 @@ def test_an_export_that_fails_leaves_the_old_file(
 ) -> None:
     path = tmp_path / "old.jsonl"
     path.write_text("old", encoding="utf-8")
-    arguments = ["export", str(dinner), "--sessions", "nobody", "--output", str(path), "--force"]
+    arguments = ["export", str(dinner), "--session", "nobody", "--output", str(path), "--force"]
     assert main(arguments) == 2
     assert "no session 'nobody'" in capsys.readouterr().err
     assert path.read_text(encoding="utf-8") == "old"
@@ -280,7 +280,7 @@ def test_tables_of_rounds_and_sessions(dinner: Path, capsys: pytest.CaptureFixtu
     assert main(["export", str(dinner), "--format", "sessions"]) == 0
     sessions = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert [row["session"] for row in sessions][:1] == [DINNER]
-    assert main(["export", str(dinner), "--format", "rounds", "--sessions", "menu-1-two"]) == 0
+    assert main(["export", str(dinner), "--format", "rounds", "--session", "menu-1-two"]) == 0
     rounds = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert {row["session"] for row in rounds} == {DINNER}
     assert main(["show", str(dinner), DINNER, "--json"]) == 0
@@ -306,7 +306,7 @@ def test_a_table_as_parquet(
         (["--to", "csv"], "--to is for tables: --format rounds or sessions"),
         (["--rounds", "handoff"], "--rounds, --utility and --judge say how to score"),
         (["--format", "rounds", "--utility", "nobody"], "has no utility by 'nobody'"),
-        (["--format", "rounds", "--sessions", "nobody"], "no session 'nobody'"),
+        (["--format", "rounds", "--session", "nobody"], "no session 'nobody'"),
     ],
 )
 def test_options_of_an_export_that_do_not_fit(

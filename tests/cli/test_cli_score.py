@@ -157,7 +157,7 @@ def test_what_was_erased_is_not_scored(menus: Path, capsys: Capture) -> None:
 
 
 def test_only_some_sessions(menus: Path, own: Path, capsys: Capture) -> None:
-    found, _ = score(capsys, menus, "--scorer", f"{own}:made", "--sessions", "menu-1-two")
+    found, _ = score(capsys, menus, "--scorer", f"{own}:made", "--session", "menu-1-two")
     assert (found["sessions"], found["scorers"][0]["sessions"]) == (1, 1)
 
 
@@ -217,7 +217,7 @@ def test_a_file_that_breaks_is_refused(chats: Path, tmp_path: Path, capsys: Capt
     [
         (["--scorer", "rubric"], "--scorer rubric asks a model: name it with --judge"),
         (["--scorer", "retention", "--rubric", "x"], "--rubric is for --scorer rubric"),
-        (["--scorer", "retention", "--sessions", "nobody"], "no session 'nobody'"),
+        (["--scorer", "retention", "--session", "nobody"], "no session 'nobody'"),
     ],
 )
 def test_options_that_do_not_fit(
@@ -234,7 +234,7 @@ def test_chats_without_an_output_have_a_default_and_outputs_have_none(
     assert "resolution@" in out + err
     assert "scoring by resolution" in err
     assert refused(capsys, menus).startswith(
-        "say what to score by: --scorer NAMES, or --judge MODEL"
+        "say what to score by: --scorer NAMES, or --judge-model MODEL"
     )
 
 
@@ -274,7 +274,7 @@ def calls(path: Path) -> int:
 def test_a_model_judges_and_is_asked_once(
     server: OpenAIServer, chats: Path, capsys: Capture
 ) -> None:
-    options = ["--judge", MODEL, "--api-base", server.url]
+    options = ["--judge-model", MODEL, "--api-base", server.url]
     found, err = score(capsys, chats, *options)
     [one] = found["scorers"]
     assert one["scorer"].startswith("model-judge@1-")
@@ -290,7 +290,7 @@ def test_a_model_judges_and_is_asked_once(
 def test_a_budget_ends_it_and_a_larger_one_goes_on(
     server: OpenAIServer, chats: Path, capsys: Capture
 ) -> None:
-    options = ["--judge", MODEL, "--api-base", server.url, "--concurrency", "1"]
+    options = ["--judge-model", MODEL, "--api-base", server.url, "--concurrency", "1"]
     found, err = score(capsys, chats, *options, "--budget-tokens", "150", code=3)
     assert "the budget" in found["why"]
     assert found["unfinished"] > 0
@@ -309,7 +309,7 @@ def test_a_rubric(server: OpenAIServer, menus: Path, tmp_path: Path, capsys: Cap
     rubric.write_text(
         '[[criterion]]\nname = "clear"\ndescription = "Is it clear?"\n', encoding="utf-8"
     )
-    options = ["--scorer", "rubric", "--judge", MODEL, "--api-base", server.url]
+    options = ["--scorer", "rubric", "--judge-model", MODEL, "--api-base", server.url]
     found, _ = score(capsys, menus, *options, "--rubric", str(rubric))
     [one] = found["scorers"]
     assert one["scorer"].startswith("rubric@")

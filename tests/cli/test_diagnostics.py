@@ -28,7 +28,7 @@ from duolog.engine.session.runner import run_session
 from duolog.engine.session.view import View
 from duolog.testing import a_session, agent, human
 
-RUN = ["run", "travel", "--agents", "auto", "--sessions", "1", "--rounds", "2"]
+RUN = ["run", "travel", "--agents", "auto", "--sessions", "1", "--max-rounds", "2"]
 
 
 def logged(text: str) -> list[dict[str, object]]:

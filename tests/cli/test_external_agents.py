@@ -48,7 +48,7 @@ def test_a_program_plays_in_experiments_forks_and_chats(
     Path("agent.py").write_text(AGENT, encoding="utf-8")
     agent = f"exec:{sys.executable} agent.py"
     run = ("run", "shop.py:Shop", "--agents", f"clerk,{agent}", "--log", "a.db")
-    limits = ("--sessions", "1", "--rounds", "3")
+    limits = ("--sessions", "1", "--max-rounds", "3")
     assert "2 sessions: 2 run" in done(capsys, *run, *limits)
     asked = Path("asked").read_text("utf-8")
     assert "bread, butter, eggs" not in asked  # the customer's private wishes
@@ -110,7 +110,7 @@ def test_an_endpoint_plays_in_experiments_forks_and_chats(
     done(capsys, "new", "task", "shop")
     agent = f"helper=openai:{endpoint.url}#m-1"
     run = ("run", "shop.py:Shop", "--agents", agent, "--log", "a.db", "--sessions", "1")
-    assert "1 session: 1 run" in done(capsys, *run, "--rounds", "3")
+    assert "1 session: 1 run" in done(capsys, *run, "--max-rounds", "3")
     asked = json.dumps(endpoint.requests)
     assert {one["model"] for one in endpoint.requests} == {"m-1"}
     assert "bread, butter, eggs" not in asked  # the customer's private wishes
@@ -147,7 +147,7 @@ def test_the_time_of_an_external_agent_can_be_set_in_forks_and_chats(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     done(capsys, "new", "task", "shop")
-    done(capsys, "run", "shop.py:Shop", "--log", "a.db", "--sessions", "1", "--rounds", "3")
+    done(capsys, "run", "shop.py:Shop", "--log", "a.db", "--sessions", "1", "--max-rounds", "3")
     Path("slow.py").write_text("import time\ntime.sleep(600)\n", encoding="utf-8")
     slow = ("--agent", f"slow=exec:{sys.executable} slow.py", "--agent-timeout")
     fork = ("fork", "a.db", "shop-0-clerk", "--at-round", "2", *slow)

@@ -115,7 +115,7 @@ def test_agents_and_users_of_ones_own_play_in_any_task(shop: Path, capsys: Captu
         capsys, "fork", "a.db", "shop-0-clerk", "--at-round", "2", "--agent", "own.py:Mine"
     )
     done(capsys, "replay", "a.db", "--check")
-    travel = ("run", "travel", "--agents", "own.py:Mine", "--sessions", "1", "--rounds", "2")
+    travel = ("run", "travel", "--agents", "own.py:Mine", "--sessions", "1", "--max-rounds", "2")
     done(capsys, *travel, "--log", "t.db")
     assert "Mine, proactive" in done(capsys, "sessions", "t.db")
     twice = ("run", "shop.py:Shop", "--agents", "own.py:Mine,shop.py:Clerk,own.py:Mine")

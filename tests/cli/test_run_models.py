@@ -230,7 +230,7 @@ def test_killed_in_the_middle_of_three_agents_on_many_trips(
     """Once half of the calls are in the log, the program is killed; the same command ends the
     experiment: all sessions, and no reply that the log held was asked for again."""
     path = tmp_path / "log.db"
-    command = arguments(server, path, "--sessions", str(trips), "--rounds", "4")
+    command = arguments(server, path, "--sessions", str(trips), "--max-rounds", "4")
     running: list[subprocess.Popen[bytes]] = []
     enough = 20 * trips
 

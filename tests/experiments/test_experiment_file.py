@@ -138,7 +138,7 @@ def test_each_cell_is_run_once_however_often_the_grid_is_run(
 def test_options_go_before_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = write(tmp_path / "grid.toml", f'log = "{tmp_path / "not.db"}"\n{GRID}')
     log = tmp_path / "other.db"
-    options = ["--log", str(log), "--sessions", "1", "--seed", "4", "--rounds", "5"]
+    options = ["--log", str(log), "--sessions", "1", "--seed", "4", "--max-rounds", "5"]
     assert main(["run", str(file), *options, "--users", "feedback"]) == 0
     assert "3 sessions: 3 run" in capsys.readouterr().err
     assert not (tmp_path / "not.db").exists()

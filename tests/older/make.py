@@ -26,7 +26,7 @@ RUN = (
     "one-stage,adaptive",
     "--users",
     "proactive",
-    "--rounds",
+    "--max-rounds",
     "4",
     "--seed",
     "3",

@@ -12,7 +12,7 @@ or that it shows a part of the output of the block before it::
     <!-- output -->
 
 The imports of such a block are still tried. All blocks of a page share a directory, which also has the
-``samples`` next to the page.
+``samples`` next to the page or in the folder above it.
 
 Commands and programs are forks of a process that has imported Duolog. The demo, installations, and
 runs of pytest start new processes.
@@ -169,8 +169,10 @@ def run_page(page: Path, where: Path) -> list[str]:
 
 
 def _copy_samples(page: Path, where: Path) -> None:
-    if (page.parent / "samples").is_dir():
-        shutil.copytree(page.parent / "samples", where / "samples")
+    for folder in (page.parent, page.parent.parent):
+        if (folder / "samples").is_dir():
+            shutil.copytree(folder / "samples", where / "samples")
+            return
 
 
 def _run_demo(root: Path, where: Path, place: str) -> None:

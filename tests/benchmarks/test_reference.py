@@ -1,0 +1,31 @@
+"""The generated pages of the reference are those of this program, and configuration is complete."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from duolog.benchmarks.reference import pages
+
+PAGES = pages()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_page_is_up_to_date(name: str, root: Path) -> None:
+    written = (root / "docs" / "reference" / name).read_text(encoding="utf-8")
+    assert written == PAGES[name], "run: python -m duolog.benchmarks.reference"
+
+
+def test_every_variable_of_the_environment_is_on_its_page(root: Path) -> None:
+    page = (root / "docs" / "reference" / "configuration.md").read_text(encoding="utf-8")
+    apart = {"benchmarks", "build", "tests", "testing", "docs"}
+    named = {
+        name
+        for file in root.rglob("*.py")
+        if not apart & set(file.relative_to(root).parts)
+        and not file.relative_to(root).parts[0].startswith(".")
+        for name in re.findall(r'"(DUOLOG_[A-Z_]+)"', file.read_text(encoding="utf-8"))
+    }
+    assert len(named) >= 4
+    assert {name for name in named if f"`{name}`" not in page} == set()
