@@ -109,7 +109,7 @@ _FLAT: Final = 0.05
 """... if the first output was improved by less than this."""
 
 _POLISHED: Final = 1.0
-"""Later outputs per session below which there is nothing to call polish."""
+"""Later outputs, in each session that did not end with the first one, below which there is nothing to call polish."""
 
 _WAITED: Final = 1.5
 """Idle turns per session below which there is nothing to call a plateau: every agent says a last word."""
@@ -165,20 +165,20 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def diagnose(signs: Sequence[Signs], *, resamples: int = 1000, seed: int = 0) -> Diagnosis:
-    """The diagnosis of some sessions with an agent; those without a human or without an agent are left out.
+    """The diagnosis of some sessions with an agent; those that failed, or lack a human or an agent, are left out.
 
     Args:
         signs: of the sessions.
         resamples: how often the problems are drawn anew, for intervals and certainty.
         seed: of the draws.
     """
-    used = [one for one in signs if not one.baseline]
+    used = [one for one in signs if not one.baseline and not one.failed]
     if not used:
         return Diagnosis(kind="unclear", certainty=0.0, findings=(), sessions=0, problems=0)
     values = {limit.sign: [_value(one, limit.sign) for one in used] for limit in LIMITS.values()}
     values |= {
         "tail": [one.tail for one in used],
-        "polished": [float(one.polished) for one in used],
+        "polished": [one.polished for one in used],
         "waited": [float(one.waited) for one in used],
     }
     problems = [f"{one.task}/{one.problem}" for one in used]

@@ -142,6 +142,12 @@ def _verdict(found: Profile) -> Iterator[Note]:
             text="No session of the suite was scored: there is nothing to say.", warning=True
         )
         return
+    if found.failed:
+        yield Note(
+            text=f"{found.failed:,} of {quantity(found.played, 'session')} failed. Their utility counts, but they do "
+            "not show what kind of collaborator it is. duolog show says why a session failed.",
+            warning=True,
+        )
     for kind in dict.fromkeys(one.kind for one in found.diagnoses.values()):
         alike = {name: one for name, one in found.diagnoses.items() if one.kind == kind}
         where = ", ".join(alike)

@@ -99,6 +99,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
         tasks: the tasks that were played.
         planned: how many sessions the suite has.
         played: how many of them are in the log, and were scored.
+        failed: how many of these an actor that failed ended: their utility counts, and nothing else of them.
         diagnoses: by scaffold.
         recommendation: what to do; None without sessions.
         sensitivity: to other people than patient ones.
@@ -115,6 +116,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     tasks: tuple[str, ...]
     planned: int
     played: int
+    failed: int = 0
     diagnoses: Mapping[str, Diagnosis]
     recommendation: Recommendation | None
     sensitivity: tuple[Sensitivity, ...] = ()
@@ -268,6 +270,7 @@ async def read_profile(
         tasks=plan.suite.tasks,
         planned=plan.sessions,
         played=len(signs),
+        failed=sum(one.failed for one in signs),
         diagnoses=diagnoses,
         recommendation=recommend(signs, diagnoses, price=price, resamples=bootstrap, seed=seed),
         sensitivity=tuple(_sensitivity(plan, signs, bootstrap, seed)),

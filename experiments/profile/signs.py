@@ -36,6 +36,7 @@ class Signs(msgspec.Struct, frozen=True, kw_only=True):
         problem: which problem it was; sessions of one problem are resampled together.
         seed: of the problem, which tells the halves of a suite apart.
         baseline: no human, or no agent took part.
+        failed: an actor failed, which ended the session: what it shows is not the agent's way of working.
         first: utility at the first output.
         final: utility at the end.
         best: the highest utility.
@@ -47,7 +48,7 @@ class Signs(msgspec.Struct, frozen=True, kw_only=True):
         clarifications: messages of the human that ask about the agent's words or work.
         looping: share of the agent's acts that repeat the ones before.
         empty: share of the agent's later outputs that left utility as it was.
-        polished: how many outputs that were.
+        polished: how many outputs that were; None if no round followed its first output.
         unexplained: share of the later turns with an output in which nothing is said about it.
         handed: share of the later turns that only ask the human something, and work on nothing.
         idle: share of the later turns that only say something, and work on nothing.
@@ -73,11 +74,12 @@ class Signs(msgspec.Struct, frozen=True, kw_only=True):
     written: float
     read: float
     rounds: int
+    failed: bool = False
     unproductive: float | None = None
     clarifications: float | None = None
     looping: float | None = None
     empty: float | None = None
-    polished: int = 0
+    polished: int | None = None
     unexplained: float | None = None
     handed: float | None = None
     idle: float | None = None
@@ -212,11 +214,12 @@ def _signs(item: Trajectory, found: _Turns) -> Signs | None:
         written=effort.get("tokens_written") or 0.0,
         read=effort.get("tokens_read") or 0.0,
         rounds=len(points),
+        failed=item.state == "failed",
         unproductive=_share([rating < 3 for rating in rated]),
         clarifications=None if process is None else process.clarifications,
         looping=_of(None if process is None else process.looping_acts, found.acts),
         empty=_share([not change for change in changed]),
-        polished=len(changed),
+        polished=len(changed) if _goes_on(points) else None,
         unexplained=_share([not turn.stated for turn in updated]),
         handed=_share([turn.asked and not turn.worked for turn in later]),
         idle=_share([not turn.asked and not turn.worked for turn in later]),
@@ -245,6 +248,14 @@ def _changes(points: Sequence[Point]) -> list[bool]:
         seen = seen or point.updated
         before = point.utility
     return found
+
+
+def _goes_on(points: Sequence[Point]) -> bool:
+    """Whether a round follows the one with the first output."""
+    first = next(
+        (place for place, point in enumerate(points, start=1) if point.updated), len(points)
+    )
+    return first < len(points)
 
 
 def _tail(utilities: Sequence[float]) -> float | None:

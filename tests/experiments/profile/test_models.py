@@ -43,7 +43,7 @@ def server(monkeypatch: pytest.MonkeyPatch, litellm_at_work: None) -> Iterator[O
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "character", ["good", "loop", "early polish", "shifted", "opaque", "flood"]
+    "character", ["good", "plateau", "loop", "early polish", "shifted", "opaque", "flood"]
 )
 def test_a_scripted_model_is_found_to_be_what_it_is(
     character: Character, server: OpenAIServer, tmp_path: Path
