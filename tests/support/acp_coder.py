@@ -1,12 +1,13 @@
 """A coding agent over the Agent Client Protocol, made with the protocol's own package.
 
 It asks a question, then for a permission, and then writes what was ordered into the output's file.
-Run as ``acp_coder.py die`` it dies in its first turn.
+Run as ``acp_coder.py die`` it dies in its first turn; as ``acp_coder.py env`` it says its environment.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
 from pathlib import Path
@@ -95,7 +96,11 @@ class Coder:
         content = "toast with " if chosen == "y" else "bread"
         await self.client.write_text_file(session_id="s", path=str(output), content=content)
         edit(output, "butter")
-        await self.say('\nAction: {"name": "message", "arguments": {"text": "Done."}}')
+        text = "Done."
+        if sys.argv[1:] == ["env"]:
+            text = " ".join(f"{name}={value}" for name, value in os.environ.items())
+        message = {"name": "message", "arguments": {"text": text}}
+        await self.say(f"\nAction: {json.dumps(message)}")
 
 
 if __name__ == "__main__":

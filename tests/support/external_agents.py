@@ -57,9 +57,11 @@ def program(folder: Path, text: str) -> str:
     return f"{sys.executable} -E -S {path}"
 
 
-def session(address: str, *, timeout: float = 20.0, seed: int = 1) -> Session:
+def session(
+    address: str, *, timeout: float = 20.0, seed: int = 1, passed: Sequence[str] = ()
+) -> Session:
     """A session of the toast task with an external agent."""
-    agent = external_agent(address, timeout=timeout)
+    agent = external_agent(address, timeout=timeout, passed=passed)
     part = OwnPart(agent.actor(TASK.brief), LoadedFrom(address, ""))
     cell = Cell(agent=agent.address.name, user="eater", instance="one", seed=seed)
     return TASK.session(

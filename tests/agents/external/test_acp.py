@@ -66,6 +66,20 @@ def test_a_coding_agent_asks_is_allowed_and_writes_the_output() -> None:
     assert "You had asked for leave: allowed: go on." in prompts
 
 
+def test_an_agent_that_says_its_environment_has_no_secrets_to_say(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    secrets = "DUOLOG_TOKEN PGPASSWORD OPENAI_API_KEY DUOLOG_LOG".split()
+    for name in (*secrets, "MY_KEY"):
+        monkeypatch.setenv(name, f"the-{name}")
+    _, records = anyio.run(record, session(address("env"), passed=("MY_KEY",)))
+    said = " ".join(one.event.text for one in records if isinstance(one.event, MessageSent))
+    assert "MY_KEY=the-MY_KEY" in said
+    assert "PATH=" in said
+    assert not [name for name in secrets if name in said]
+    assert not [one for one in records if any(name.encode() in one.body for name in secrets)]
+
+
 def test_an_agent_that_dies_is_started_again() -> None:
     result, records = anyio.run(record, session(address("die")))
     assert result.reason == "finished"
