@@ -88,6 +88,53 @@ async def test_two_people_and_an_agent_in_two_browsers() -> None:
         tasks.cancel_scope.cancel()
 
 
+HOSTILE = [
+    "*" * 600 + "a" + "*" * 600,
+    "> " * 2_000 + "quoted",
+    "[" * 3_000 + "(" * 3_000,
+    "`" * 999 + " " + "~" * 999,
+    "- " * 1_500 + "| " * 1_500,
+    "<img src=x onerror=alert(1)><script>alert(2)</script>",
+    "[here](javascript:alert(3)) ![there](https://example.invalid/seen.png)",
+]
+"""Texts that once made the page end, or would run or load something."""
+
+
+async def test_hostile_markdown_neither_ends_the_page_nor_runs() -> None:
+    dialogs: list[str] = []
+    async with (
+        open_log("memory://") as log,
+        browsing() as browser,
+        anyio.create_task_group() as tasks,
+    ):
+        host = SessionHost(log, tasks, task=TASK)
+        session = await host.begin(NewSession(task=TASK, agents=("keeper",), people=1))
+        async with working(log, parts=(*PARTS, take_part(host))) as (_, port):
+            token = Access(SECRET).token(Identity("participant", "user", session))
+            watched = Watched(await (await browser.new_context()).new_page())
+            page = watched.page
+            page.on("dialog", lambda dialog: dialogs.append(dialog.message))
+            await page.goto(f"http://127.0.0.1:{port}/#token={token}")
+            await page.wait_for_selector("#connection[data-state=live]")
+            for number, text in enumerate(HOSTILE):
+                await page.fill("#message", text)
+                await page.keyboard.press("Enter")
+                await page.fill("#message", f"milk {number}")
+                await page.keyboard.press("Enter")
+                await page.get_by_text(f"Noted: milk {number}").wait_for()
+            await page.reload()  # replayed from the log
+            await page.get_by_text(f"Noted: milk {len(HOSTILE) - 1}").wait_for()
+            await page.wait_for_selector("#connection[data-state=live]")
+            await page.get_by_text("onerror=alert(1)").first.wait_for()
+            assert await page.locator("#entries img, #entries script").count() == 0
+            assert await page.locator("a[href^='javascript']").count() == 0
+            here = f"http://127.0.0.1:{port}/"
+            assert [one for one in watched.requests if not one.startswith(here)] == []
+            assert (watched.complaints, dialogs) == ([], [])
+        await host.leave_all()
+        tasks.cancel_scope.cancel()
+
+
 def started(log: Path, port: int, *more: str) -> subprocess.Popen[str]:
     """Starts the program, which prints its links."""
     command = [
