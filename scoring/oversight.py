@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Mapping, Sequence
 from itertools import combinations
 from statistics import median
 from typing import Final, final
 
+import anyio
 import msgspec
 
 from ..engine.codec import resolved_action
@@ -24,6 +25,7 @@ from ..engine.events import (
     SessionOpened,
     TurnYielded,
 )
+from ..engine.log.contract import EventLog, SessionSummary
 from ..engine.records import TRACE, Record
 from .strain import LONGEST_PAUSE
 from .turns import Annotator, Turn, annotate
@@ -37,6 +39,7 @@ __all__ = (
     "Quantiles",
     "attended_seconds",
     "fold_oversight",
+    "follow_oversight",
     "summarise",
 )
 
@@ -302,6 +305,53 @@ async def fold_oversight(
             fold = folds[record.session] = OversightFold(annotator)
         fold.feed(record)
     return {session: fold.measures for session, fold in folds.items()}
+
+
+async def follow_oversight(
+    log: EventLog,
+    *,
+    by: str = "agent",
+    admits: Callable[[SessionSummary], bool] | None = None,
+    every: float = 2.0,
+) -> AsyncGenerator[OversightReport, None]:
+    """The oversight of a log as it grows: now, and whenever a number has changed.
+
+    For example::
+
+        async for report in follow_oversight(log, by="release"):
+            for release, numbers in report.groups.items():
+                print(release, numbers.interruptions_by_turn)
+
+    It counts on from the records that are new. Each session takes memory in proportion to its approvals and
+    turns, as long as this runs.
+
+    Args:
+        log: the log; it has to be open.
+        by: label to group sessions by.
+        admits: which sessions; None for all.
+        every: seconds between two looks at the log.
+
+    Raises:
+        LogError: the log cannot be read, or was closed.
+    """
+    folds: dict[str, OversightFold] = {}
+    position = 0
+    shown: OversightReport | None = None
+    while True:
+        async for record in log.read_all(after_position=position):
+            position = record.position
+            folds.setdefault(record.session, OversightFold()).feed(record)
+        groups: dict[str, list[Oversight]] = {}
+        async for one in log.sessions():
+            if one.session in folds and (admits is None or admits(one)):
+                groups.setdefault(one.group.get(by, ""), []).append(folds[one.session].measures)
+        found = OversightReport(
+            by=by, groups={name: summarise(some) for name, some in sorted(groups.items())}
+        )
+        if found != shown:
+            shown = found
+            yield found
+        await anyio.sleep(every)
 
 
 # --- sessions together ----------------------------------------------------------------------------

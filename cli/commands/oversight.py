@@ -14,12 +14,9 @@ from ..runtime import run
 
 if TYPE_CHECKING:
     from ...scoring.index.query import SessionQuery
-    from ...scoring.oversight import Oversight
     from ..reporting import Form
 
 __all__ = ("oversight_command",)
-
-_LOOK = 2.0  # seconds between looks at a log that is followed
 
 
 @app.command(
@@ -66,28 +63,10 @@ def oversight_command(
 
 async def _follow(log: str, by: str, query: SessionQuery, form: Form) -> None:
     """Prints the numbers whenever they have changed, at most every two seconds, until Ctrl+C."""
-    import anyio
-
-    from ...scoring.oversight import OversightFold, OversightReport, summarise
+    from ...scoring.oversight import follow_oversight
     from ...scoring.report import oversight_document
     from ..reporting import print_document
 
-    folds: dict[str, OversightFold] = {}
     async with existing_log(log) as opened:
-        position, shown = 0, None
-        while True:
-            async for record in opened.read_all(after_position=position):
-                position = record.position
-                folds.setdefault(record.session, OversightFold()).feed(record)
-            groups: dict[str, list[Oversight]] = {}
-            async for one in opened.sessions():
-                if one.session in folds and query.admits(one):
-                    group = groups.setdefault(one.group.get(by, ""), [])
-                    group.append(folds[one.session].measures)
-            found = OversightReport(
-                by=by, groups={name: summarise(some) for name, some in sorted(groups.items())}
-            )
-            if found != shown:
-                print_document(oversight_document(found), form)
-                shown = found
-            await anyio.sleep(_LOOK)
+        async for found in follow_oversight(opened, by=by, admits=query.admits):
+            print_document(oversight_document(found), form)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import duolog
 import pytest
@@ -55,3 +56,25 @@ def test_it_needs_events(tmp_path: Path, log: str, capsys: pytest.CaptureFixture
     assert main(["export", log, "--format", "parquet", "--to", tables]) == 0
     assert main(["report", tables, "--oversight"]) == 2
     assert "give the log itself" in capsys.readouterr().err
+
+
+def test_it_follows_a_log(
+    log: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def until_changed(seconds: float) -> None:
+        """Instead of waiting: more is recorded, and then the user presses Ctrl+C."""
+        if len(waits) == 1:
+            raise KeyboardInterrupt
+        waits.append(seconds)
+        async with duolog.open(f"sqlite:///{log}") as opened:
+            s = await opened.session("chat-2", release="3")
+            await s.agent.says("Hello.", durable=True)
+
+    waits: list[float] = []
+    monkeypatch.setattr("duolog.scoring.oversight.anyio", SimpleNamespace(sleep=until_changed))
+    assert main(["oversight", log, "--follow", "--by", "release", "--json"]) == 130
+    before, after = json.JSONDecoder(), capsys.readouterr().out
+    first, end = before.raw_decode(after)
+    second, _ = before.raw_decode(after[end:].lstrip())
+    assert list(first["groups"]) == ["1", "2"]
+    assert list(second["groups"]) == ["1", "2", "3"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import aclosing
 from pathlib import Path
 
 import anyio
@@ -16,6 +17,7 @@ from duolog.scoring.oversight import (
     OversightFold,
     attended_seconds,
     fold_oversight,
+    follow_oversight,
     summarise,
 )
 from duolog.telemetry.log import Log
@@ -212,3 +214,27 @@ def test_the_command_prints_it(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "100.0% of 2" in out
     assert main(["oversight", str(path), "persn=p1"]) == 2
     assert "did you mean 'person'" in capsys.readouterr().err
+
+
+async def test_the_numbers_of_a_log_that_grows_come_when_they_change() -> None:
+    async with duolog.open("memory://") as log:
+        session = await log.session("s", release="1")
+        await session.human.says("Cancel it.")
+        asked = await session.agent.asks("May I?")
+        await log.settle()
+        async with aclosing(follow_oversight(log, by="release", every=0.01)) as reports:
+            first = await anext(reports)
+            assert first.groups["1"].approvals.unanswered == 1
+            await session.human.approves(asked, source="person")
+            other = await log.session("t", release="2")
+            await other.agent.says("Hello. Anything to do?", durable=True)
+            with anyio.fail_after(60):
+                async for found in reports:
+                    if found.groups["1"].approvals.approved_by_person and "2" in found.groups:
+                        break
+        everything = await fold_oversight(log.read_all())
+        assert found.groups["1"] == summarise([everything["s"]])
+        assert found.groups["2"] == summarise([everything["t"]])
+        only = follow_oversight(log, by="release", admits=lambda one: one.session == "t")
+        async with aclosing(only):
+            assert list((await anext(only)).groups) == ["2"]

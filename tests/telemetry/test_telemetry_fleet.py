@@ -119,7 +119,7 @@ async def test_advice_that_another_handler_may_have_had_says_so(url: str, crashe
                 if dies:
                     raise LogUnavailable("it was killed")
 
-            leases = store.leases()  # type: ignore[attr-defined]
+            leases = store.leases()
             made = StopDeliveries(store, leases, handle, acknowledge, lambda s, v: True, silent=0.1)
             made.take(record, [advice])
             return made

@@ -520,8 +520,14 @@ async def test_a_session_that_begins_with_a_kill_keeps_its_labels(
     spill = SpillFiles(Spill(directory=tmp_path / "spill", size=1), "memory://", redact_secrets)
     async with killed(Recorder(gate.log, retry=0.01, spill=spill), tmp_path) as r:
         gate.fail(away)
-        about = {"user": "u1", "private": {"human": {"goal": "secret"}}}
-        s = await r.session("new", task="support", agent="v7", labels=labels, **about)
+        s = await r.session(
+            "new",
+            task="support",
+            agent="v7",
+            labels=labels,
+            user="u1",
+            private={"human": {"goal": "secret"}},
+        )
         await s.human.says("Anybody there?")
         long = await r.session("long", task="x" * 5000, user="u2")
         await long.human.says("Hello?")

@@ -77,7 +77,9 @@ def test_an_agent_that_says_its_environment_has_no_secrets_to_say(
     assert "MY_KEY=the-MY_KEY" in said
     assert "PATH=" in said
     assert not [name for name in secrets if name in said]
-    assert not [one for one in records if any(name.encode() in one.body for name in secrets)]
+    assert not [
+        one for one in records if any(name.encode() in (one.body or b"") for name in secrets)
+    ]
 
 
 def test_an_agent_that_dies_is_started_again() -> None:
