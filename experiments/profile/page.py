@@ -257,11 +257,11 @@ def _diagnoses(found: Mapping[str, Diagnosis]) -> Section:
         notes=[
             Note(
                 text="Sure: share of resamples of the problems that give the same kind. Each sign is a mean over "
-                "sessions with its 95 % interval; * beyond its limit. "
+                "sessions with its 95 % interval; * beyond its limit. Limits: "
                 + "; ".join(
-                    f"{'gain' if one.kind == 'sustained' else one.kind}: "
-                    f"{'share ' if one.limit.percent else ''}{one.limit.words}, from "
-                    f"{percent(one.limit.least) if one.limit.percent else f'{one.limit.least:g}'}"
+                    f"{'gain' if one.kind == 'sustained' else one.kind}, "
+                    f"{percent(one.limit.least) if one.limit.percent else f'{one.limit.least:g}'} "
+                    f"{one.limit.words}"
                     for one in ones[0].findings
                 )
                 + "."

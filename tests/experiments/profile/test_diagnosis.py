@@ -45,6 +45,19 @@ def shown(number: int, **changes: object) -> Signs:
     return msgspec.structs.replace(usual, **changes)
 
 
+def test_sessions_that_end_with_the_first_output_say_nothing_of_polish() -> None:
+    """A tutor's sessions end there: they do not hide that it polishes on the other task."""
+    ended = [shown(number, empty=None, polished=None, first=0.5, best=0.5) for number in range(4)]
+    polished = [shown(number, empty=1.0, polished=1, first=0.5, best=0.5) for number in range(4, 8)]
+    assert diagnose([*ended, *polished], resamples=0).kind == "early polish"
+
+
+def test_sessions_that_failed_show_no_kind() -> None:
+    failed = [shown(number, failed=True, idle=1.0, waited=9) for number in range(3)]
+    assert diagnose([shown(9), *failed], resamples=0).sessions == 1
+    assert diagnose(failed, resamples=0).kind == "unclear"
+
+
 @pytest.mark.parametrize("character", CHARACTERS)
 def test_a_planted_agent_is_found_to_be_what_it_is(character: Character) -> None:
     found = anyio.run(partial(play_run, 1, character))
