@@ -112,6 +112,13 @@ def test_core_dependencies_are_few_and_bounded(metadata: Message) -> None:
     assert [r for r in required if ">=" not in r or "<" not in r] == []
 
 
+def test_the_page_on_starting_names_every_extra(root: Path) -> None:
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    page = (root / "docs" / "start.md").read_text(encoding="utf-8")
+    extras = {*project["optional-dependencies"]} - {"all", "dev", "docs"}
+    assert {extra for extra in extras if f"`{extra}`" not in page} == set()
+
+
 def test_the_extra_all_has_every_extra(root: Path) -> None:
     extras = project(root)["project"]["optional-dependencies"]
     frameworks = {"gymnasium", "trl"}  # gigabytes, of which a training run needs one

@@ -240,7 +240,7 @@ def _print(scored: Scored) -> None:
     for one in scored.scorers:
         parts = [f"{quantity(one.added, 'measurement')} added"]
         parts += [f"{one.known} there already"] if one.known else []
-        parts += [f"{one.missing} missing"] if one.missing else []
+        parts += [f"{one.missing} without a value"] if one.missing else []
         parts += (
             [f"failed in {quantity(one.failed, 'session')} ({one.error})"] if one.failed else []
         )
