@@ -92,6 +92,15 @@ def test_metadata(metadata: Message) -> None:
     assert metadata["Version"] == duolog.__version__
     assert metadata["Requires-Python"] == ">=3.11"
     assert metadata["License-Expression"] == "MIT"
+    assert {url.split(",")[0] for url in metadata.get_all("Project-URL", [])} >= {"Repository"}
+
+
+def test_links_and_images_of_the_readme_are_absolute_on_an_index(metadata: Message) -> None:
+    text = metadata.get_payload()
+    assert isinstance(text, str)
+    links = re.findall(r"\]\(([^)\s]+)\)", text)
+    assert len(links) >= 20
+    assert [link for link in links if not link.startswith("https://")] == []
 
 
 def test_core_dependencies_are_few_and_bounded(metadata: Message) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -77,6 +78,33 @@ def installed(built: Distributions, tmp_path_factory: pytest.TempPathFactory) ->
     return programs
 
 
+def pythons() -> list[Path]:
+    """One interpreter of each supported version that this machine has."""
+    found: dict[tuple[int, ...], Path] = {sys.version_info[:2]: Path(sys.executable)}
+    for folder in sorted((Path.home() / ".pyenv" / "versions").glob("3.*")):
+        version = tuple(int(part) for part in folder.name.split(".")[:2] if part.isdigit())
+        if version >= (3, 11) and (folder / "bin" / "python").exists():
+            found.setdefault(version, folder / "bin" / "python")
+    for minor in range(11, 16):
+        if (named := shutil.which(f"python3.{minor}")) is not None:
+            found.setdefault((3, minor), Path(named))
+    return [found[version] for version in sorted(found)]
+
+
+@pytest.mark.parametrize("kind", ["wheel", "source"])
+@pytest.mark.parametrize("python", pythons(), ids=lambda python: f"{python.parents[1].name}")
+def test_it_installs_and_runs_on_every_python_there(
+    python: Path, kind: str, built: Distributions, tmp_path: Path
+) -> None:
+    run(python, "-m", "venv", tmp_path / "venv", where=tmp_path)
+    programs = tmp_path / "venv" / "bin"
+    run(programs / "python", "-m", "pip", "install", "-q", getattr(built, kind), where=tmp_path)
+    assert duolog.__version__ in run(programs / "duolog", "--version", where=tmp_path)
+    play = ("run", "tutoring", "--agents", "one-stage", "--sessions", "2", "--log", "a.db")
+    assert "one-stage" in run(programs / "duolog", *play, where=tmp_path)
+    assert "one-stage" in run(programs / "duolog", "report", "a.db", where=tmp_path)
+
+
 def test_the_names_are_those_of_the_version(built: Distributions) -> None:
     assert built.wheel.name == f"duolog-{duolog.__version__}-py3-none-any.whl"
     assert built.source.name == f"duolog-{duolog.__version__}.tar.gz"
@@ -114,7 +142,11 @@ def test_the_source_distribution_holds_the_tree_and_how_to_build_it(
         files = {member.name.partition("/")[2] for member in archive if member.isfile()}
     about = {path.name for path in root.glob("[A-Z]*") if path.is_file()}
     made = {"PKG-INFO", ".gitignore"}
-    assert files - made == set(sources(root)) | about | {"pyproject.toml", ".ci/editable.py"}
+    assert files - made == set(sources(root)) | about | {
+        "pyproject.toml",
+        ".ci/editable.py",
+        ".ci/readme.py",
+    }
 
 
 def test_an_index_takes_them(built: Distributions) -> None:
