@@ -82,7 +82,7 @@ def test_what_has_to_be_saved_falls_with_the_years() -> None:
         ("SavingNeeded", {"target": 1, "years": 99, "stocks": 10}, "years"),
         ("Project", {"plan": {"shares": 3}, "age": 60, "income": 1}, "shares"),
         ("ComparePlans", {"plans": [{}], "age": 60, "income": 1}, "plans"),
-        ("BuyStocks", {}, "no action"),
+        ("BuyStocks", {}, "unknown action 'BuyStocks'"),
     ],
 )
 def test_wrong_input_is_refused_with_what_is_wrong(

@@ -119,7 +119,7 @@ def test_a_plan_reads_back_as_it_was_written() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("buy low, sell high", "no line of a plan"),
+        ("buy low, sell high", "contains no plan"),
         ("Stocks: many", "one number"),
         ("Stocks: 140%", "more than"),
         ("Stocks: 40%\nStocks: 50%", "twice"),

@@ -46,12 +46,12 @@ async def test_they_compute() -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "why"),
     [
-        ("Prove", {}, "no action 'Prove'"),
+        ("Prove", {}, "unknown action 'Prove'"),
         ("Expand", {}, "called wrongly"),
         ("Expand", {"expression": "x"}, "neither a number"),
         ("Residues", {"expression": "n", "modulus": 1}, "called wrongly"),
         ("Residues", {"expression": "n", "modulus": 3, "integers": "prime n"}, "names no integers"),
-        ("FindCounterexample", {"claim": "n is odd"}, "no claim"),
+        ("FindCounterexample", {"claim": "n is odd"}, "is not a claim"),
         ("FindCounterexample", {"claim": RIGHT, "limit": 10**9}, "called wrongly"),
         ("Verify", {"proof": "trust me"}, "0 proofs"),
         ("Check", {"proof": RIGHT}, "for people"),

@@ -92,17 +92,18 @@ def test_each_slip_is_found_and_no_step_that_is_right_is_refused() -> None:
         ("A.1 6 divides n^3 - n for all n [cases mod 6: 0 -> 0, 1 -> 0]", "n = 2 mod 6 is missing"),
         ("A.1 6 divides n^3 - n for all n [cases mod 3: 0 -> 0, 1 -> 0, 2 -> 6]", "do not decide"),
         ("A.1 6 divides n^3 - n for all n [L1 at n]", "another value"),
-        ("A.1 6 divides n^3 - n for all n [L9 at n]", "no lemma L9"),
-        ("A.1 6 divides n^3 - n for all n [together A.0]", "no step A.0"),
-        ("A.1 6 divides n^3 - n for all n [obvious]", "no reason"),
-        ("A.1 everything is fine [expand]", "no identity"),
+        ("A.1 6 divides n^3 - n for all n [L9 at n]", "unknown lemma L9"),
+        ("A.1 6 divides n^3 - n for all n [together A.0]", "no earlier step A.0"),
+        ("A.1 6 divides n^3 - n for all n [obvious]", "is not a known reason"),
+        ("A.1 everything is fine [expand]", "is not an identity"),
         ("so it is clear", "cannot be read"),
     ],
 )
 def test_a_refusal_says_why(step: str, why: str) -> None:
     text = f"{written(TRUE[1], lemmas=True)}\n\nClaim A: 6 divides n^3 - n for all n\n{step}"
     document = read_document(text)
-    assert any(why in fault.why for fault in check_section(document["A"], document))
+    found = [fault.why for fault in check_section(document["A"], document)]
+    assert any(why in one for one in found), found
 
 
 def test_moduli_with_a_common_factor_do_not_multiply_and_proofs_go_in_no_circles() -> None:

@@ -27,7 +27,7 @@ def test_an_instance_is_the_same_each_time_and_others_differ() -> None:
 
 @pytest.mark.parametrize("name", ["x", "-1", "1.5", "", "1234567890"])
 def test_what_is_no_instance_is_refused(name: str) -> None:
-    with pytest.raises(InvalidInput, match="no instance"):
+    with pytest.raises(InvalidInput, match="unknown instance"):
         make_instance(name, 1)
 
 

@@ -303,7 +303,7 @@ def test_what_cannot_be_loaded_is_said(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="holds nothing of TravelPlanner's data"):
         load_dataset(tmp_path)
     path = write_instances(tmp_path, row(), cities=False)
-    with pytest.raises(InvalidInput, match=r"has no citySet_with_states\.txt"):
+    with pytest.raises(InvalidInput, match=r"lacks citySet_with_states\.txt"):
         load_dataset(path)
     (tmp_path / "citySet_with_states.txt").write_text("Aston\tWest\nBexley\n", "utf-8")
     with pytest.raises(InvalidInput, match="row 1, column 'state'"):

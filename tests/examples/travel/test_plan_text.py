@@ -293,7 +293,7 @@ def test_json_in_place_of_text() -> None:
     [
         ("", "this text contains no plan"),
         ("I would go to Bexley.", "this text contains no plan"),
-        ("Lunch: A, X", "line 1 of the plan cannot be read: 'Lunch: A, X': it stands before any"),
+        ("Lunch: A, X", "line 1 of the plan cannot be read: 'Lunch: A, X': it comes before any"),
         ("Day 1:\nnothing", "line 1 of the plan cannot be read: 'Day 1:': nothing below it says"),
         ("Day 1:\nLunch: A, X\n\nLunch: B, X", "line 4 of the plan cannot be read: 'Lunch: B, X'"),
         ("Day 1:\nLunch: A, X\nDay 1:\nLunch: B, X", "line 3 of the plan cannot be read: 'Day 1:'"),
@@ -336,5 +336,5 @@ async def test_a_converter_is_asked_only_where_parsing_fails() -> None:
     assert asked == []
     assert await read_plan("We fly, then eat.", convert) == PLAN[:1]
     assert asked == ["We fly, then eat."]
-    with pytest.raises(InvalidInput, match="there is no plan"):
+    with pytest.raises(InvalidInput, match="contains no plan"):
         await read_plan("We fly, then eat.")

@@ -298,7 +298,7 @@ def test_failed_searches_are_remembered_and_nonsense_is_refused() -> None:
         {"columns": [], "rows": [[]]},
     )
     for nonsense in observations:
-        with pytest.raises(InvalidInput, match="no observation of SearchAccommodations"):
+        with pytest.raises(InvalidInput, match="not an observation of SearchAccommodations"):
             finds.add(HOTELS, {"city": "Detroit"}, nonsense)
 
 

@@ -228,7 +228,7 @@ async def test_one_cell_is_one_session() -> None:
 
 @pytest.mark.parametrize("name", ["x", "-1", "1.5", ""])
 def test_an_instance_that_is_not_there_is_refused(name: str) -> None:
-    with pytest.raises(InvalidInput, match="no instance"):
+    with pytest.raises(InvalidInput, match="unknown instance"):
         TASK.session(Cell(agent="auto", user=NOBODY, instance=name, seed=0), Setting())
 
 

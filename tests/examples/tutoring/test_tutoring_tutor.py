@@ -51,13 +51,13 @@ def test_problems_are_made_that_are_neither_homework_nor_in_the_test(
 @pytest.mark.parametrize(
     ("name", "arguments", "complaint"),
     [
-        ("Solve", {"problem": "2x = 2x + 1"}, "no single solution"),
+        ("Solve", {"problem": "2x = 2x + 1"}, "does not have a single solution"),
         ("Solve", {"problem": "seven"}, "cannot be read"),
         ("Solve", {}, r"Solve\(problem\) was called wrongly"),
-        ("Check", {"problem": "1 + 1", "answer": "two"}, "no integer or fraction"),
+        ("Check", {"problem": "1 + 1", "answer": "two"}, "is not an integer or a fraction"),
         ("MakeProblem", {"component": "poetry"}, "called wrongly"),
         ("MakeProblem", {"component": "order", "kind": "hard"}, "called wrongly"),
-        ("Cheat", {}, "no action 'Cheat'"),
+        ("Cheat", {}, "unknown action 'Cheat'"),
     ],
 )
 def test_wrong_requests_are_refused_with_a_reason(
