@@ -17,13 +17,16 @@ from ..trajectory.token_estimate import estimate_tokens
 from ..turns import annotate, is_vague
 from .rows import FOLD_VERSION, Folded, RoundRow, SessionRow
 
-__all__ = ("MISSING", "UTILITY", "kind_of", "pack", "unpack")
+__all__ = ("MISSING", "ROUNDS", "UTILITY", "kind_of", "pack", "unpack")
 
 MISSING: Final = (None, NOT_EVALUATED, NO_SCORE)
 """Why the utility of a readable session is missing; None if it has one."""
 
+ROUNDS: Final = 0
+"""Which of the numbers of a kept row is how many rounds there are."""
+
 UTILITY: Final = 1
-"""Which of the numbers of a kept row is the utility after the last round."""
+"""Which of them is the utility after the last round."""
 
 _WINDOW: Final = -12  # 4 kB, without a header
 _MEMORY: Final = 5

@@ -13,7 +13,7 @@ from ...engine.log.contract import Derived, EventLog, SessionSummary
 from ...engine.log.session_states import SessionStates
 from ...engine.log.summary import FORGOTTEN
 from ...engine.rounds import is_unproductive
-from ..columns.kept import MISSING, UTILITY, kind_of, pack, unpack
+from ..columns.kept import MISSING, ROUNDS, UTILITY, kind_of, pack, unpack
 from ..columns.rows import FOLD_VERSION, Folded, RoundRow, SessionFold, SessionRow
 from ..trajectory.options import Options
 from ..trajectory.points import NOT_EVALUATED
@@ -70,7 +70,7 @@ class SessionLine:
     @property
     def rounds(self) -> int:
         """How many rounds have begun."""
-        return len(self.points) if self._kept is None else int(self._kept.numbers[0] or 0)
+        return len(self.points) if self._kept is None else int(self._kept.numbers[ROUNDS] or 0)
 
     @property
     def utility(self) -> float | None:

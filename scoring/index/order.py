@@ -10,10 +10,12 @@ import msgspec
 
 from ...engine.errors import InvalidInput
 from ...engine.log.contract import SessionSummary
+from ...engine.log.summary import FORGOTTEN
 from ...engine.text import suggestion
+from ..columns.kept import ROUNDS, UTILITY
 from .lines import ListedSession, SessionLine
 
-__all__ = ("BEGUN", "SORT_KEYS", "SessionOrder", "Sortable", "parse_order")
+__all__ = ("BEGUN", "NUMBERED", "SORT_KEYS", "SessionOrder", "Sortable", "parse_order")
 
 SORT_KEYS: Final = (
     "session",
@@ -30,7 +32,9 @@ SORT_KEYS: Final = (
 )
 """The keys that sessions can be sorted by, apart from their labels. ``written``: their latest record."""
 
-_MEASURED: Final = ("rounds", "utility")
+NUMBERED: Final = {"rounds": ROUNDS, "utility": UTILITY}
+"""The keys that are measured, and which of the numbers of a kept row each is."""
+
 _DIGITS = re.compile(r"(\d+)")
 
 Sortable: TypeAlias = float | tuple[tuple[str, int], ...]
@@ -60,7 +64,7 @@ class SessionOrder(msgspec.Struct, frozen=True):
     @property
     def needs_lines(self) -> bool:
         """Whether the order is by measurements of rounds."""
-        return self.key in _MEASURED
+        return self.key in NUMBERED
 
     def check_label(self, known: Collection[str]) -> None:
         """Checks that the key is a property, or a label that occurs in a log.
@@ -89,7 +93,7 @@ class SessionOrder(msgspec.Struct, frozen=True):
             case "utility":
                 return None if line is None else line.utility
             case "rounds":
-                return None if line is None else line.rounds
+                return None if line is None or session.state == FORGOTTEN else line.rounds
             case "lasted":
                 return session.last - session.opened
             case "written":

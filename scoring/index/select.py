@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from typing import TypeVar, final
 
 from ...engine.log.contract import EventLog, SessionSummary
 from ...engine.log.ranked import Ranked
 from ...engine.text import suggestion
-from ..columns.kept import UTILITY, kind_of
+from ..columns.kept import kind_of
 from ..columns.log import LARGE, Shared, folded
 from ..columns.rows import FOLD_VERSION
 from ..trajectory.options import Options
 from .lines import AT_ONCE, ListedSession, SessionLines, listed
-from .order import SessionOrder, Sortable
+from .order import NUMBERED, SessionOrder, Sortable
 from .query import SessionQuery
 
 __all__ = ("check_labels", "select", "unmet")
@@ -53,24 +53,22 @@ async def select(
     await check_labels(log, query, order)
     candidates = _candidates(log, query)
     lines = SessionLines(log, options, most=1)
-    rows = _Rows(log, options or Options())
-    if limit is None or query.needs_lines or (order is not None and order.needs_lines):
-        await rows.fold_many(shared)
-    if order is None:
-        found = _measured(candidates, lines, query, limit, reading)
-    elif not order.needs_lines:
-        summaries = _sorted([(order.value(one), one) async for one in candidates], order)
-        found = _measured(_each(summaries), lines, query, limit, reading)
-    elif (
-        order.key == "utility"
-        and limit is not None
-        and query == SessionQuery()
-        and (best := await rows.best(lines, order, limit)) is not None
-    ):
-        found = _measured(_each(best), lines, query, limit, reading)
+    rows = _Rows(log, options or Options(), shared)
+    if order is not None and order.needs_lines:
+        best = await rows.first(lines, query, order, limit)
+        if best is None:
+            measured = _measured(candidates, lines, query, None, reading)
+            values = [(order.value(one, one), one) async for one in measured]
+            best = _sorted(values, order)[:limit]
+        found = _each(best)
     else:
-        measured = _measured(candidates, lines, query, None, reading)
-        found = _each(_sorted([(order.value(one, one), one) async for one in measured], order))
+        if limit is None:
+            await rows.fold_many()
+        if order is not None:
+            candidates = _each(
+                await _first(candidates, order, None if query.needs_lines else limit)
+            )
+        found = _measured(candidates, lines, query, limit, reading, rows.fold_many)
     count = 0
     async for line in found:
         yield line
@@ -89,39 +87,53 @@ async def _candidates(log: EventLog, query: SessionQuery) -> AsyncIterator[Sessi
 class _Rows:
     """The rows that a log keeps, where its store can order sessions by their numbers."""
 
-    def __init__(self, log: EventLog, options: Options) -> None:
+    def __init__(self, log: EventLog, options: Options, shared: Shared | None) -> None:
         self._log = log
         self._ranked = log if isinstance(log, Ranked) else None
         self._options = options
         self._kind = kind_of(options)
+        self._shared = shared
 
-    async def fold_many(self, shared: Shared | None) -> None:
-        """Has the sessions folded by several processes of which the log keeps nothing, if they are many."""
-        if self._ranked is None or not self._kind or shared is None:
-            return
+    async def fold_many(self) -> Sequence[str]:
+        """Has the sessions folded by several processes of which the log keeps nothing, if they are many.
+
+        Returns:
+            The sessions of which the log still keeps nothing.
+        """
+        if self._ranked is None or not self._kind:
+            return ()
         new = await self._ranked.outdated(self._kind, FOLD_VERSION)
-        if len(new) >= LARGE:
-            async for _ in folded(self._log, self._options, sessions=new, shared=shared):
-                pass
+        if len(new) < LARGE or self._shared is None:
+            return new
+        async for _ in folded(self._log, self._options, sessions=new, shared=self._shared):
+            pass
+        return await self._ranked.outdated(self._kind, FOLD_VERSION)
 
-    async def best(
-        self, lines: SessionLines, order: SessionOrder, limit: int
-    ) -> list[SessionSummary] | None:
-        """The first sessions by utility; None if the log does not keep rows of all of them."""
+    async def first(
+        self, lines: SessionLines, query: SessionQuery, order: SessionOrder, limit: int | None
+    ) -> list[ListedSession] | None:
+        """The first sessions by a number of their rows that meet a query.
+
+        None if the log does not keep rows of all sessions, or if too few of the first ones meet it.
+        """
         log, ranked, kind = self._log, self._ranked, self._kind
-        if ranked is None or not kind:
-            return None
-        new = await ranked.outdated(kind, FOLD_VERSION)
-        if len(new) >= LARGE:
+        new = await self.fold_many()
+        number = NUMBERED.get(order.key)
+        if ranked is None or not kind or limit is None or number is None or len(new) >= LARGE:
             return None
         for session in new:
             await lines.line(await log.summary(session))
         await lines.keep()
         if new and await ranked.outdated(kind, FOLD_VERSION):
             return None  # damaged sessions lack rows, and read-only logs keep none
-        descending = order.descending
-        names = await ranked.ranked(kind, FOLD_VERSION, UTILITY, descending=descending, limit=limit)
-        return [await log.summary(session) for session in names]
+        most = limit if query == SessionQuery() else max(limit, AT_ONCE)
+        names = await ranked.ranked(
+            kind, FOLD_VERSION, number, descending=order.descending, limit=most
+        )
+        summaries = [await log.summary(session) for session in names]
+        admitted = _each(one for one in summaries if query.admits(one))
+        found = [one async for one in _measured(admitted, lines, query, limit, None)]
+        return found[:limit] if len(found) >= limit or len(names) < most else None
 
 
 async def _measured(
@@ -130,10 +142,17 @@ async def _measured(
     query: SessionQuery,
     limit: int | None,
     reading: Callable[[int], object] | None,
+    fold_many: Callable[[], Awaitable[object]] | None = None,
 ) -> AsyncIterator[ListedSession]:
-    """The sessions out of some that meet the whole query."""
-    taus, size, looked = query.taus, min(limit or AT_ONCE, AT_ONCE), 0
+    """The sessions out of some that meet the whole query.
+
+    ``fold_many`` is called if many are read because few of them meet it.
+    """
+    size = AT_ONCE if query.needs_lines else min(limit or AT_ONCE, AT_ONCE)
+    taus, looked = query.taus, 0
     async for batch in _batches(candidates, size):
+        if looked == AT_ONCE and limit is not None and fold_many is not None:
+            await fold_many()
         await lines.prefetch(batch)
         for summary in batch:
             line = await lines.line(summary)
@@ -143,6 +162,19 @@ async def _measured(
             if query.admits_line(line):
                 yield listed(summary, line, taus)
     await lines.keep()
+
+
+async def _first(
+    candidates: AsyncIterator[SessionSummary], order: SessionOrder, limit: int | None
+) -> list[SessionSummary]:
+    """The first of some sessions in an order; no more of them are held than that takes."""
+    found: list[tuple[Sortable | None, SessionSummary]] = []
+    most = None if limit is None else 2 * max(limit, AT_ONCE)
+    async for one in candidates:
+        found.append((order.value(one), one))
+        if len(found) == most:
+            found = [(order.value(best), best) for best in _sorted(found, order)[:limit]]
+    return _sorted(found, order)[:limit]
 
 
 async def _batches(

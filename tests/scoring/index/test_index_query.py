@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import product
+from pathlib import Path
+
 import pytest
 from duolog import InvalidInput
 from duolog.engine.log.contract import SessionSummary
@@ -160,6 +163,32 @@ async def test_the_order(order: str, expected: str) -> None:
             one.session async for one in select(log, parse_query([]), parse_order(order), limit=2)
         ]
         assert first == expected.split()[:2]
+
+
+@pytest.mark.parametrize("where", ["memory://", "sqlite:///{}/log.db"])
+@pytest.mark.parametrize("key", ["rounds", "utility", "last", "session"])
+async def test_the_first_of_an_order_are_the_first_of_all(
+    where: str, key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("duolog.scoring.index.select.AT_ONCE", 8)
+    async with open_log(where.format(tmp_path)) as log:
+        for number in range(40):
+            script = RecordWriter(f"s{number}")
+            script.opened(config={"group": {"odd": str(number % 2)}})
+            for round_ in range(number * 7 % 5):
+                script.human("hello")
+                draft = script.output(f"plan {round_}")
+                if number % 3:
+                    script.scored(number * 11 % 10 / 10, snapshot=draft)
+            await put_records(log, script.records)
+        await log.forget("s7")
+        for text, sign in product(("", "odd=1", "rounds=3", "utility=0.9 odd=0"), ("", "-")):
+            query, order = parse_query(text.split()), parse_order(sign + key)
+            whole = [one.session async for one in select(log, query, order)]
+            assert len(whole) == sum([1 async for _ in select(log, query)])
+            for limit in (1, 5, 12, 50):
+                found = [one.session async for one in select(log, query, order, limit=limit)]
+                assert found == whole[:limit], (text, sign, limit)
 
 
 @given(st.text(max_size=60))
