@@ -100,7 +100,7 @@ class SessionAppends:
         """Waits until something has been staged for as long as it may be."""
         await self._due.wait()
         self._due.clear()
-        if self._events < _FEW:
+        if 0 < self._events < _FEW:  # not if they have been written meanwhile
             self._slow = EVENTS
 
     async def append(
