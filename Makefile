@@ -40,7 +40,11 @@ WITH_DEV := $(VENV)/.duolog-dev-$(HERE)
 # Else each program that a test starts compiles all that it imports anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-PYTEST := $(RUN) pytest -n $(WORKERS) --dist worksteal
+# Tests wait for the disk at each append, so their files are in memory where there is room for them.
+MEMORY := /dev/shm
+ROOM := $(shell test -w $(MEMORY) && df -Pk $(MEMORY) | awk 'NR == 2 && $$4 > 4000000 { print "enough" }')
+
+PYTEST := $(if $(ROOM),TMPDIR=$(MEMORY) )$(RUN) pytest -n $(WORKERS) --dist worksteal -o tmp_path_retention_policy=failed
 
 # Who plays in the demo: the baselines of the agent alone and the human alone, and three agents.
 PLAYERS := auto,human-alone,one-stage,two-stage,adaptive

@@ -43,6 +43,9 @@ settings.register_profile("soak", deadline=None, max_examples=1000)
 ON_REQUEST = ("soak", "release")
 """Markers of tests that run only where ``-m`` asks for them."""
 
+FIRST = ("long", "slow")
+"""Markers of tests that run before the others, in this order."""
+
 SEED = 11
 """What tests draw from by chance, except in long runs."""
 
@@ -109,8 +112,8 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out tests that were not asked for, and begins with the slow ones: if tests run in several
-    processes, none of them is left alone with a long one at the end."""
+    """Leaves out tests that were not asked for, and begins with the long ones and then the slow ones: if
+    tests run in several processes, none of them is left alone with a long one at the end."""
     apart = {*ON_REQUEST} - asked_for(config)
     chosen: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
@@ -118,7 +121,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         asked = apart.isdisjoint(mark.name for mark in item.iter_markers())
         (chosen if asked else left_out).append(item)
     config.hook.pytest_deselected(items=left_out)
-    items[:] = sorted(chosen, key=lambda item: item.get_closest_marker("slow") is None)
+    items[:] = sorted(chosen, key=_place)
+
+
+def _place(item: pytest.Item) -> int:
+    return next((at for at, name in enumerate(FIRST) if item.get_closest_marker(name)), len(FIRST))
 
 
 @pytest.fixture

@@ -28,6 +28,7 @@ def play(body: Body) -> Answer:
     return toast_model.play(body) if toast else travel_model.play(body)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_every_snippet_runs(

@@ -12,13 +12,17 @@ import pytest
 from documents import Snippet, check, page_files, prose, run_page, snippets
 
 ROOT = Path(__file__).parents[1]
+LONG = ("README", "your-own")
 PAGES = [page for page in page_files(ROOT) if page.name != "experiments.md"]
 
 
 @pytest.mark.parametrize(
     "page",
-    [page for page in PAGES if next(snippets(page.read_text(encoding="utf-8")), None)],
-    ids=lambda page: page.stem,
+    [
+        pytest.param(page, id=page.stem, marks=[pytest.mark.long] if page.stem in LONG else ())
+        for page in PAGES
+        if next(snippets(page.read_text(encoding="utf-8")), None)
+    ],
 )
 @pytest.mark.slow
 @pytest.mark.timeout(300)
