@@ -11,7 +11,7 @@
 #             make soak N=1000000 runs the simulator only, that many times, on all cores
 # make mutants   breaks the engine in known ways, and says how soon the simulator notices each;
 #             make mutants SAMPLE=200 draws mutants from all that there are, ARGS=--tests runs the tests too
-# make adapters  plays 100 episodes through TRL and Gymnasium, which it installs into .venv-adapters/: 6 GB
+# make adapters  plays 100 episodes each through Gymnasium, verifiers and TRL, which it installs into .venv-adapters/: 6 GB
 # make bench  speeds, as ratios to the least that the same work can cost; QUICK=1 a tenth of the work
 # make bench-check   the same, compared with figures that are kept: fails on more than 10 % less
 # make release-check   builds wheel and sdist, checks them, and installs the wheel
@@ -133,11 +133,14 @@ bench: $(WITH_DEV)
 bench-check: $(WITH_DEV)
 	$(RUN) duolog.benchmarks.table --check $(if $(QUICK),--quick) $(ARGS)
 
-# Apart from .venv, since the frameworks bring gigabytes, and versions of their own.
-adapters:
-	@sh .ci/venv '$(PYTHON)' .venv-adapters
-	.venv-adapters/bin/python -m pip install -qq --disable-pip-version-check --editable '.[trl,gymnasium]'
-	.venv-adapters/bin/python -P -m duolog.benchmarks.adapters gymnasium trl $(ARGS)
+# Apart from .venv and from each other, since the frameworks bring gigabytes, and versions of their own.
+ADAPTERS := gymnasium verifiers trl
+adapters: $(ADAPTERS:%=adapters-%)
+
+adapters-%:
+	@sh .ci/venv '$(PYTHON)' .venv-adapters/$*
+	.venv-adapters/$*/bin/python -m pip install -qq --disable-pip-version-check --editable '.[$*]'
+	.venv-adapters/$*/bin/python -P -m duolog.benchmarks.adapters $* $(ARGS)
 
 release-check: $(WITH_DEV)
 	$(RUN) pytest -m release $(ARGS)

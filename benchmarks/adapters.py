@@ -1,10 +1,11 @@
 """Plays episodes through training frameworks, each by its own runner, and compares every reward with the log.
 
-    python -P -m duolog.benchmarks.adapters trl gymnasium    # make adapters installs them first
+    python -P -m duolog.benchmarks.adapters gymnasium    # make adapters installs each apart from the others
     python -P -m duolog.benchmarks.adapters trl --episodes 8
 
 ``trl``: ``GRPOTrainer`` trains a tiny random model. It cannot write tool calls, so a parser of its replies makes
-them from its tokens. ``gymnasium``: ``check_env``, and ``SyncVectorEnv`` with actions by chance.
+them from its tokens. ``gymnasium``: ``check_env``, and ``SyncVectorEnv`` with actions by chance. ``verifiers``: ``vf-eval``,
+whose model is a server here that answers by chance.
 """
 
 from __future__ import annotations
@@ -12,12 +13,16 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
+import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import version
 from pathlib import Path
 from random import Random
+from threading import Thread
 from typing import Any
 
 import anyio
@@ -190,9 +195,104 @@ def run_trl(url: str, episodes: int) -> dict[str, float]:
     return given
 
 
+class _Model(BaseHTTPRequestHandler):
+    """A model that speaks or calls tools by chance."""
+
+    protocol_version = "HTTP/1.1"
+    chance = Random(0)
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        call = self.chance.choice(_CALLS)
+        said: dict[str, Any] = {"role": "assistant", "content": None}
+        if call["name"] == "message":
+            said["content"] = call["arguments"]["text"]  # type: ignore[index]
+        else:
+            function = {"name": call["name"], "arguments": json.dumps(call["arguments"])}
+            said["tool_calls"] = [{"id": "1", "type": "function", "function": function}]
+        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+        reason = "tool_calls" if "tool_calls" in said else "stop"
+        choice = {"index": 0, "message": said, "finish_reason": reason}
+        body = json.dumps(
+            {
+                "id": "1",
+                "object": "chat.completion",
+                "created": 0,
+                "model": "null",
+                "choices": [choice],
+                "usage": usage,
+            }
+        ).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Prints nothing."""
+
+
+_PLUGIN = """
+from duolog.train.verifiers import DuologEnv, DuologHarness, DuologTaskset
+
+__all__ = ["DuologEnv", "DuologHarness", "DuologTaskset"]
+"""
+
+
+def run_verifiers(url: str, episodes: int) -> dict[str, float]:
+    """The evaluation command of verifiers."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Model)
+    Thread(target=server.serve_forever, daemon=True).start()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "duolog_users.py").write_text(_PLUGIN, encoding="utf-8")
+        command = [
+            f"{Path(sys.executable).parent / 'vf-eval'}",
+            "duolog-users",
+            *("--env.taskset.name-of-task", "tutoring"),
+            *("--env.taskset.problems", str(min(episodes, 25))),
+            *("-r", str(-(-episodes // min(episodes, 25)))),
+            *("--env.log", url),
+            *("--env.assistant.max-turns", "30"),
+            *("--client.base-url", f"http://127.0.0.1:{server.server_port}/v1"),
+            *("--client.api-key-var", "NO_KEY"),
+            *("-m", "null", "-c", "16", "--no-push", "--no-rich", "--run.name", "run"),
+            *("-o", f"{folder / 'out'}"),
+        ]
+        ran = subprocess.run(
+            command,
+            env={**os.environ, "PYTHONPATH": f"{folder}"},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+        server.shutdown()
+        if ran.returncode:
+            sys.exit(ran.stderr[-3000:])
+        given: dict[str, float] = {}
+        with (folder / "out" / "run" / "traces.jsonl").open(encoding="utf-8") as lines:
+            for line in lines:
+                given.update(_rewarded(json.loads(line)))
+    return given
+
+
+def _rewarded(episode: dict[str, Any]) -> Iterator[tuple[str, float]]:
+    """The session and the reward of the trained agent of an episode of verifiers."""
+    for trace in episode.get("traces", [episode]):
+        agent = trace.get("agent") or {}
+        if agent.get("name") != "assistant":
+            assert agent.get("trainable") is False
+        elif "duolog" in trace.get("info", {}):
+            total = sum(one["score"] * one["weight"] for one in trace["rewards"].values() if one)
+            yield trace["info"]["duolog"]["session"], total
+
+
 _RUNS: dict[str, Callable[[str, int], dict[str, float]]] = {
     "gymnasium": run_gymnasium,
     "trl": run_trl,
+    "verifiers": run_verifiers,
 }
 
 

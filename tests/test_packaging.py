@@ -130,6 +130,6 @@ def test_the_page_on_starting_names_every_extra(root: Path) -> None:
 
 def test_the_extra_all_has_every_extra(root: Path) -> None:
     extras = project(root)["project"]["optional-dependencies"]
-    frameworks = {"gymnasium", "trl"}  # gigabytes, of which a training run needs one
+    frameworks = {"gymnasium", "trl", "verifiers"}  # gigabytes, of which a training run needs one
     others = set(extras) - {"all", "dev", "docs"} - frameworks
     assert extras["all"] == [f"duolog[{','.join(sorted(others))}]"]

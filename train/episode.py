@@ -20,6 +20,7 @@ from ..engine.errors import (
 from ..engine.events import JSON, SessionClosed, StopAdvised
 from ..engine.loading import LoadedFrom
 from ..engine.log.contract import Advance, EventLog
+from ..engine.models.protocol import Tool
 from ..engine.plugins import PluginCall
 from ..engine.records import Record
 from ..engine.session.limits import Limits
@@ -307,6 +308,13 @@ class Episode:
             raise InvalidInput("no episode was begun: call reset first")
         points = (self._scored or self._meter.trajectory()).points
         return points[-1].effort if points else {}
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools that the agent may call now; none once the episode is over."""
+        if self._seat is None or self.result is not None:
+            return ()
+        return self._seat.tools
 
     @property
     def view(self) -> View:

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from contextlib import AsyncExitStack
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, final
 
 import anyio
 import anyio.abc
@@ -70,6 +70,12 @@ class UserName(msgspec.Struct, frozen=True):
     problem: str
     seed: int = 0
     talk: str = ""
+
+    @property
+    def text(self) -> str:
+        """As it is written."""
+        parts = [self.task, self.persona, self.problem, f"{self.seed}"]
+        return "/".join([*parts, self.talk] if self.talk else parts)
 
 
 def read_user(text: str) -> UserName:
@@ -232,6 +238,7 @@ class UserEndpoint:
         self._most = most
         self._waiting: dict[str, deque[Talk]] = {}
         self._talks: dict[str, Talk] = {}
+        self._named: dict[str, Talk] = {}
         self._replies: dict[str, Reply] = {}
         self._stack = AsyncExitStack()
         self._tasks: anyio.abc.TaskGroup | None = None
@@ -252,10 +259,17 @@ class UserEndpoint:
             talk.left.set()
         return await self._stack.__aexit__(kind, error, trace)
 
-    def user(self, session: str) -> HostedUser | None:
-        """The user of an open session; None if it is not open."""
-        talk = self._talks.get(session)
+    def user(self, model: str) -> HostedUser | None:
+        """The user of a conversation that has a name, by the model's name; None if none has begun."""
+        talk = self._named.get(model)
         return None if talk is None else talk.user
+
+    def dismiss(self, model: str) -> None:
+        """Ends a conversation that has a name; an open session is closed as ``cancelled``."""
+        talk = self._named.pop(model, None)
+        self._waiting.pop(model, None)
+        if talk is not None:
+            self._end(talk)
 
     async def complete(self, body: bytes) -> Mapping[str, object]:
         """Answers the body of a request with that of a completion.
@@ -288,8 +302,7 @@ class UserEndpoint:
                 "this conversation is unknown: it began elsewhere, was changed on the way, or is over"
             )
         self._replies[whole] = reply
-        while len(self._replies) > self._most:
-            del self._replies[next(iter(self._replies))]
+        _shorten(self._replies, self._most)
         return _completion(asked.model, said, reply)
 
     async def _begin(self, model: str, user: UserName, said: _Chat) -> Reply:
@@ -297,7 +310,7 @@ class UserEndpoint:
             raise InvalidInput("an endpoint is used as: async with UserEndpoint(log) as endpoint")
         talk = Talk(HostedUser(self._log, self._setting))
         while len(self._talks) >= self._most:
-            self._talks.pop(next(iter(self._talks))).left.set()
+            self._end(next(iter(self._talks.values())))
         await self._tasks.start(talk.live)
         try:
             reply = await talk.user.begin(user)
@@ -305,8 +318,15 @@ class UserEndpoint:
             talk.left.set()
             raise
         self._talks[reply.session] = talk
+        if user.talk:
+            self._named[model] = talk
+            _shorten(self._named, self._most)
         self._keep(talk, reply, model, user, said)
         return reply
+
+    def _end(self, talk: Talk) -> None:
+        talk.left.set()
+        self._talks.pop(talk.user.episode.session, None)
 
     def _take(self, model: str, user: UserName, said: _Chat) -> Talk | None:
         """The conversation that waits for this message of the agent's; None if there is none."""
@@ -325,14 +345,20 @@ class UserEndpoint:
     def _keep(self, talk: Talk, reply: Reply, model: str, user: UserName, said: _Chat) -> None:
         """Keeps a conversation for the agent's next message, or ends it."""
         if reply.done:
-            talk.left.set()
-            self._talks.pop(reply.session, None)
+            self._end(talk)
         else:
             key = _key(model, user, [*said, ("assistant", reply.said)])
             self._waiting.setdefault(key, deque()).append(talk)
 
 
+_V = TypeVar("_V")
 _Chat: TypeAlias = Sequence[tuple[str, str]]
+
+
+def _shorten(kept: dict[str, _V], most: int) -> None:
+    """Removes the oldest, until as many are left."""
+    while len(kept) > most:
+        del kept[next(iter(kept))]
 
 
 def _key(model: str, user: UserName, said: _Chat) -> str:

@@ -1,0 +1,305 @@
+"""verifiers: a taskset, an environment and a harness, in which the simulated user is an untrained agent.
+
+``verifiers`` finds what it runs by the name of a top-level module, so export these three from a module of that kind::
+
+    # duolog_users.py
+    from duolog.train.verifiers import DuologEnv, DuologHarness, DuologTaskset
+
+    __all__ = ["DuologEnv", "DuologHarness", "DuologTaskset"]
+
+Then ``vf-eval duolog-users --env.taskset.name-of-task travel`` plays it.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterable, Mapping
+from contextlib import AsyncExitStack
+from itertools import count
+from typing import Any, final
+
+import anyio
+import httpx
+import msgspec
+import verifiers.v1 as vf
+from pydantic import Field
+from verifiers.v1.clients import EvalClientConfig, ModelContext
+from verifiers.v1.dialects.chat import message_to_wire
+from verifiers.v1.runtimes import ProgramResult, SubprocessConfig
+
+from ..engine.errors import InvalidInput
+from ..engine.log.open import open_log
+from ..engine.models.protocol import Tool, ToolCall
+from ..engine.task import find_task
+from ..interop.http.limits import HttpLimits
+from ..interop.http.server import HttpServer
+from .episode import Episode, EpisodeSetting
+from .hosted import UserEndpoint, UserName, user_app
+from .rewards import Reward, RewardTerms
+
+__all__ = ("DuologEnv", "DuologHarness", "DuologTaskset")
+
+_GREETING = "Hello! How can I help you?"
+_SILENCE = "(says nothing)"
+_TALKING = "message"  # the agent's replies are its messages
+_INFO = "duolog"
+_LIMITS = HttpLimits(connections=4096, per_client=4096)
+
+
+class UserData(vf.TaskData):  # type: ignore[misc]
+    """A row: which user of which task."""
+
+    task: str
+    persona: str
+    problem: str
+    seed: int
+
+
+class UserTask(vf.Task[UserData]):  # type: ignore[misc]
+    """A row and its rewards, which are those that Duolog's log has."""
+
+    @vf.reward  # type: ignore[untyped-decorator]
+    async def collaboration(self, trace: vf.Trace) -> Mapping[str, float]:
+        """The parts of the reward."""
+        parts: Mapping[str, float] = trace.info[_INFO]["parts"]
+        return parts
+
+
+class DuologTasksetConfig(vf.TasksetConfig):  # type: ignore[misc]
+    """Which rows there are.
+
+    Attributes:
+        name_of_task: the task, as ``duolog run`` takes it.
+        problems: how many of its problems.
+        personas: of the simulated users; each problem has the next one.
+        seed: of the worlds, and of all randomness.
+    """
+
+    name_of_task: str = "travel"
+    problems: int = Field(100, ge=1)
+    personas: list[str] = Field(["proactive"], min_length=1)
+    seed: int = 0
+
+
+@final
+class DuologTaskset(vf.Taskset[UserTask, DuologTasksetConfig]):  # type: ignore[misc]
+    """The problems of a task, each with a persona."""
+
+    def load(self) -> Iterable[UserTask]:
+        """Its rows."""
+        config = self.config
+        task = find_task(config.name_of_task)
+        for number, problem in enumerate(task.instances(config.problems, config.seed)):
+            persona = config.personas[number % len(config.personas)]
+            yield UserTask(
+                UserData(
+                    name=f"{task.name}/{persona}/{problem}",
+                    task=config.name_of_task,
+                    persona=persona,
+                    problem=problem,
+                    seed=config.seed,
+                ),
+                config.task,
+            )
+
+
+class DuologHarnessConfig(vf.HarnessConfig):  # type: ignore[misc]
+    """Nothing can be set."""
+
+
+@final
+class DuologHarness(vf.Harness[DuologHarnessConfig]):  # type: ignore[misc]
+    """A chat with the tools of the task, in this process; without tools, if it plays no agent of an episode.
+
+    Args:
+        config: as verifiers has it.
+        episode: carries out the calls of tools.
+    """
+
+    APPENDS_SYSTEM_PROMPT = True
+    SUPPORTS_RESUME = True
+    EXECUTES_CODE = False
+    NEEDS_CONTAINER = False
+
+    def __init__(self, config: DuologHarnessConfig, episode: Episode | None = None) -> None:
+        super().__init__(config)
+        self._episode = episode
+
+    async def launch(
+        self,
+        ctx: ModelContext,
+        trace: vf.Trace,
+        runtime: vf.Runtime,
+        endpoint: str,
+        secret: str,
+        mcp_urls: dict[str, str],
+        data: vf.TaskData,
+    ) -> ProgramResult:
+        """Plays until the model replies without a call, or the session is over."""
+        system, prompt = self.resolve_prompt(data)
+        chat: list[dict[str, Any]] = []
+        if system:
+            chat.append({"role": "system", "content": system})
+        if isinstance(prompt, str):
+            chat.append({"role": "user", "content": prompt})
+        else:
+            chat.extend(message_to_wire(one) for one in prompt or ())
+        headers = {"Authorization": f"Bearer {secret}"}
+        async with httpx.AsyncClient(timeout=None, headers=headers) as client:
+            while True:
+                asked = {"model": ctx.model, "messages": chat, **self._tools()}
+                answer = await client.post(f"{endpoint}/chat/completions", json=asked)
+                if answer.status_code != 200:
+                    return ProgramResult(1, "", answer.text)
+                said = answer.json()["choices"][0]["message"]
+                chat.append(said)
+                calls = said.get("tool_calls")
+                if self._episode is None or not calls:
+                    return ProgramResult(0, said.get("content") or "", "")
+                chat.extend(await _carry_out(self._episode, calls))
+                if self._episode.result is not None:
+                    return ProgramResult(0, "", "")
+
+    def _tools(self) -> dict[str, object]:
+        tools = () if self._episode is None else self._episode.tools
+        shown = [_schema(one) for one in tools if one.name != _TALKING]
+        return {"tools": shown} if shown else {}
+
+
+async def _carry_out(episode: Episode, calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Carries out the calls of a model's message and gives the model's new messages."""
+    read = [
+        ToolCall(id=one["id"], name=one["function"]["name"], arguments=one["function"]["arguments"])
+        for one in calls
+    ]
+    seen = await episode.step(read)
+    told: list[dict[str, Any]] = []
+    for one in seen.messages:
+        if one.author != "agent":
+            which = {} if one.tool_call_id is None else {"tool_call_id": one.tool_call_id}
+            told.append({"role": one.role, "content": one.content, **which})
+    return told
+
+
+def _schema(tool: Tool) -> dict[str, object]:
+    return {
+        "type": "function",
+        "function": {
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": tool.parameters,
+        },
+    }
+
+
+class DuologEnvConfig(vf.EnvConfig):  # type: ignore[misc]
+    """The environment.
+
+    Attributes:
+        assistant: the agent that is trained.
+        user: the simulated user; Duolog is its model.
+        log: where the sessions are recorded, as a URL.
+        reward: how rewards are made, see ``RewardTerms``.
+        tau: the tolerance τ that ends an episode once it is used up; None for none.
+    """
+
+    assistant: vf.AgentConfig = vf.AgentConfig(runtime=SubprocessConfig())
+    user: vf.AgentConfig = vf.AgentConfig(runtime=SubprocessConfig())
+    log: str = "sqlite:///training.db"
+    reward: dict[str, float | str] = Field(default_factory=dict)
+    tau: int | None = None
+
+
+@final
+class DuologEnv(vf.Env[DuologEnvConfig]):  # type: ignore[misc]
+    """Relays between the assistant and the simulated user, and takes the reward from the session's log.
+
+    The assistant's replies are its messages. With ``DuologHarness``, which is the default, it has the tools of the
+    task, too; any other harness only talks.
+
+    Raises:
+        InvalidInput: the terms of the reward, or ``tau``, make no sense.
+    """
+
+    def __init__(self, config: DuologEnvConfig) -> None:
+        super().__init__(config)
+        try:
+            terms = msgspec.convert(config.reward, RewardTerms)
+        except msgspec.ValidationError as error:
+            raise InvalidInput(f"these terms of a reward cannot be used: {error}") from None
+        self._setting = EpisodeSetting(reward=terms, tau=config.tau)
+        self._numbers = count(1)
+        self._open = AsyncExitStack()
+        self._endpoint: UserEndpoint | None = None
+        self._client = EvalClientConfig()
+
+    async def start(self) -> None:
+        """Opens the log, and serves the users on a port of this machine."""
+        log = await self._open.enter_async_context(open_log(self.config.log))
+        self._endpoint = await self._open.enter_async_context(
+            UserEndpoint(log, self._setting, most=100_000)
+        )
+        bound = self._open.enter_context(socket.create_server(("127.0.0.1", 0), backlog=2048))
+        stopping = anyio.Event()
+        server = HttpServer(user_app(self._endpoint), stopping, _LIMITS)
+        tasks = await self._open.enter_async_context(anyio.create_task_group())
+        self._open.callback(server.stop)
+        tasks.start_soon(server.run, [bound])
+        await server.started()
+        url = f"http://127.0.0.1:{bound.getsockname()[1]}/v1"
+        self._client = EvalClientConfig(base_url=url, api_key_var="DUOLOG_USER_KEY")
+
+    async def stop(self) -> None:
+        """Closes open sessions as ``cancelled``, and the log."""
+        await self._open.aclose()
+
+    async def setup(self, agents: vf.Agents) -> None:
+        """The user is not trained."""
+        agents.user.trainable = False
+
+    async def run(self, task: UserTask, agents: vf.Agents) -> None:
+        """One episode."""
+        assert self._endpoint is not None
+        row = task.data
+        name = UserName(row.task, row.persona, row.problem, row.seed, f"{next(self._numbers)}").text
+        agents.user.config = agents.user.config.model_copy(
+            update={"model": name, "client": self._client}
+        )
+        agents.user.ctx = ModelContext(
+            model=name, client=self._client, sampling=vf.SamplingConfig()
+        )
+        async with agents.user.interaction(vf.Task(vf.TaskData(idx=row.idx))) as user:
+            said = await user.turn(_GREETING)
+            hosted = self._endpoint.user(name)
+            if hosted is None:
+                raise InvalidInput(f"the user {name!r} could not begin: see the trace of the user")
+            episode = hosted.episode
+            harness = agents.assistant.harness
+            if isinstance(harness, DuologHarness):
+                agents.assistant.harness = DuologHarness(harness.config, episode)
+            system = row.system_prompt or episode.messages[0].content
+            seat = task.with_data(prompt=None, system_prompt=system)
+            async with agents.assistant.interaction(seat) as assistant:
+                while episode.result is None and not said.terminated:
+                    answer = await assistant.turn(said.last_reply)
+                    if answer.terminated or episode.result is not None:
+                        break
+                    said = await user.turn(answer.last_reply or _SILENCE)
+                await episode.leave()
+                reward = episode.reward
+                self._endpoint.dismiss(name)
+                assistant.trace.info[_INFO] = _recorded(episode, reward)
+
+
+def _recorded(episode: Episode, reward: Reward) -> dict[str, Any]:
+    """The outcome of an episode, for the trace.
+
+    Raises:
+        InvalidInput: its utility is missing, and with it the reward.
+    """
+    if reward.total is None:
+        raise InvalidInput(
+            f"the reward of session {episode.session!r} is missing: {reward.missing}"
+        )
+    effort = dict(episode.effort)
+    return {"session": episode.session, "parts": dict(reward.parts), "effort": effort}
