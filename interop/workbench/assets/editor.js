@@ -1,6 +1,6 @@
 // The shared output: what is typed becomes versions; a version that arrives meanwhile is offered to merge.
 
-import { get, make, post, soon } from "./dom.js";
+import { get, make, pieces, post, soon } from "./dom.js";
 
 const PAUSE = 3000; // milliseconds without a key after which what was typed is saved
 
@@ -28,6 +28,10 @@ export class Editor {
     this.author = "Somebody";
     this.saving = false;
     this.refresh = soon(() => this.renew(), 60);
+    this.changes = document.getElementById("changes");
+    this.accepted = drafts.read("accepted") ?? null; // the text that they have accepted
+    this.pending = () => {}; // is told how many changes wait for them
+    this.judging = false;
     const kept = drafts.read("output");
     if (kept) {
       this.base = kept.base;
@@ -104,6 +108,60 @@ export class Editor {
     this.box.value = found.text;
     this.keep();
     this.say(found.version === null ? "" : `version ${found.version}, by ${found.actor}`);
+    await this.judge();
+  }
+
+  /** Shows each change by others since the text that they accepted, to accept, change or undo. */
+  async judge() {
+    if (this.accepted === null) this.accept(this.original); // the first draft is new as a whole
+    const found = await post("/v1/take/changes", { ...this.who, text: this.accepted ?? "" });
+    if (found.version !== this.base || this.dirty) return; // it has changed meanwhile: it is judged again
+    const author = this.author === "you" ? "Somebody" : this.author;
+    this.changes.replaceChildren(...found.stretches.map((one) => this.card(one, author)));
+    if (found.stretches.length > 1) {
+      this.changes.prepend(make("p", { class: "tools" }, `${found.stretches.length} changes `,
+        make("button", { type: "button", onclick: () => this.acceptAll() }, "Accept all")));
+    }
+    this.pending(found.stretches.length);
+  }
+
+  card(one, author) {
+    const accept = () => {
+      const lines = (this.accepted ?? "").split("\n");
+      lines.splice(one.old, one.taken.length, ...one.put);
+      this.accept(lines.join("\n"));
+      this.judge();
+    };
+    const change = () => {
+      const before = this.original.split("\n").slice(0, one.new).join("\n");
+      const from = before.length + (one.new ? 1 : 0);
+      this.box.focus();
+      this.box.setSelectionRange(from, from + one.put.join("\n").length);
+    };
+    const undo = () => {
+      if (this.dirty) return this.say("save your own changes first");
+      const lines = this.original.split("\n");
+      lines.splice(one.new, one.put.length, ...one.taken);
+      this.box.value = lines.join("\n");
+      this.judging = true;
+      return this.save();
+    };
+    return make("section", { class: "change", "aria-label": `A change by ${author}` },
+      pieces(one.html),
+      make("p", { class: "tools" }, make("span", {}, `${author} changed this`),
+        make("button", { type: "button", onclick: undo }, "Undo"),
+        make("button", { type: "button", onclick: change }, "Change …"),
+        make("button", { type: "button", class: "primary", onclick: accept }, "Accept")));
+  }
+
+  accept(text) {
+    this.accepted = text;
+    this.drafts.keep("accepted", text);
+  }
+
+  acceptAll() {
+    this.accept(this.original);
+    return this.judge();
   }
 
   settle(version, text) {
@@ -145,7 +203,11 @@ export class Editor {
     try {
       const answer = await this.outbox.send({ act: "submit", content: text, base: this.base });
       this.settle(answer.version, text);
+      if (!this.judging) this.accept(text); // they have seen what they saved
+      this.judging = false;
+      this.author = "you";
       this.keep();
+      await this.judge();
       this.say(this.dirty ? "not saved yet" : `saved as version ${answer.version}`);
     } catch (error) {
       if (error.status === 409) this.offer(this.author);
@@ -180,5 +242,6 @@ export class Editor {
     clearTimeout(this.timer);
     this.box.readOnly = true;
     for (const button of document.querySelectorAll(".output button, .output select")) button.disabled = true;
+    this.changes.replaceChildren();
   }
 }

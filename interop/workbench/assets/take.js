@@ -4,6 +4,7 @@ import { get, make, passes, pieces, post } from "./dom.js";
 import { Drafts } from "./draft.js";
 import { Editor } from "./editor.js";
 import { observe } from "./effort.js";
+import { formOf } from "./forms.js";
 import { Outbox } from "./outbox.js";
 import { follow } from "./stream.js";
 
@@ -29,6 +30,28 @@ let closed = null;
 
 const did = (act) => outbox.send(act).catch((error) => say(error.message));
 
+const WORK = new Set(["ActionTaken", "ActionResolved"]);
+
+/** The fold of what an agent does between two messages: it shows that it works, and not all of it. */
+const workOf = (entry) => {
+  let fold = entries.lastElementChild;
+  if (!fold?.classList.contains("work")) {
+    fold = make("details", { class: "work" }, make("summary"));
+    fold.dataset.steps = "0";
+    fold.dataset.since = String(entry.time);
+    entries.append(fold);
+  }
+  const steps = Number(fold.dataset.steps) + (entry.kind === "ActionTaken" ? 1 : 0);
+  fold.dataset.steps = String(steps);
+  const seconds = Math.round(entry.time - Number(fold.dataset.since));
+  const who = entry.role === "environment" ? "The agent" : `The ${entry.actor}`;
+  fold.firstElementChild.textContent = `${who} did ${steps} thing${steps === 1 ? "" : "s"}${seconds ? ` in ${seconds} seconds` : ""}`;
+  return fold;
+};
+
+/** What they have to know is always in sight. */
+const brief = (html) => byId("brief-text").append(pieces(html));
+
 // --- what happens ---------------------------------------------------------------------------------
 
 const show = (entry) => {
@@ -36,7 +59,8 @@ const show = (entry) => {
   const item = make("article", { class: `said ${entry.role}${entry.mine ? " mine" : ""} ${entry.kind}` });
   item.dataset.version = entry.version;
   item.append(make("span", { class: "who" }, entry.mine ? "you" : entry.actor), pieces(entry.html));
-  entries.append(item);
+  const works = !entry.mine && WORK.has(entry.kind) && !entry.failed;
+  (works ? workOf(entry) : entries).append(item);
   if (atEnd) entries.scrollTop = entries.scrollHeight;
 };
 
@@ -61,9 +85,12 @@ const ask = (entry) => {
 
 const end = (reason) => {
   closed = reason;
+  byId("onward").hidden = false;
+  byId("ending").hidden = true;
+  byId("time").textContent = "";
   editor.close();
   approvals.replaceChildren();
-  for (const control of document.querySelectorAll("#composer *, #acting *, #rating *, .foot button, .foot input")) {
+  for (const control of document.querySelectorAll("#composer *, #acting *, #rating *, .stops *, .foot button, .foot input")) {
     control.disabled = true;
   }
 };
@@ -75,6 +102,7 @@ const markRating = (rating) => {
 };
 
 const took = (entry) => {
+  if (entry.brief) brief(entry.brief);
   if (entry.kind === "SnapshotTaken") editor.arrived(entry.version, entry.mine ? "you" : entry.actor);
   if (entry.kind === "ApprovalAsked" && !entry.mine) ask(entry);
   else show(entry);
@@ -141,23 +169,44 @@ const offerActions = (actions) => {
   const help = byId("action-help");
   choice.replaceChildren(...actions.map((one) => make("option", { value: one.name }, one.name)));
   byId("actions").hidden = !actions.length;
+  let form = formOf(null);
   const explain = () => {
     const found = actions.find((one) => one.name === choice.value);
     help.textContent = found?.description ?? "";
-    const names = Object.keys(found?.parameters?.properties ?? {});
-    byId("arguments").value = JSON.stringify(Object.fromEntries(names.map((name) => [name, ""])), null, 1);
+    form = formOf(found?.parameters);
+    byId("fields").replaceChildren(form.node);
   };
   choice.addEventListener("change", explain);
   explain();
   byId("acting").addEventListener("submit", (event) => {
     event.preventDefault();
-    try {
-      did({ act: "do", name: choice.value, arguments: JSON.parse(byId("arguments").value || "{}") });
-    } catch (error) {
-      say(`the arguments are no JSON: ${error.message}`);
-    }
+    did({ act: "do", name: choice.value, arguments: form.read() });
   });
 };
+
+// --- tabs on a phone, and the time ----------------------------------------------------------------
+
+const tabs = document.querySelectorAll("[data-tab]");
+const choose = (name) => {
+  place.dataset.shown = name;
+  for (const tab of tabs) tab.setAttribute("aria-pressed", String(tab.dataset.tab === name));
+};
+for (const tab of tabs) tab.addEventListener("click", () => choose(tab.dataset.tab));
+choose("talk");
+editor.pending = (count) => {
+  document.querySelector("[data-tab=output] .badge").textContent = count ? ` ${count}` : "";
+};
+
+const tick = () => {
+  const left = Math.max(0, Number(place.dataset.until) - Date.now() / 1000);
+  const minutes = Math.floor(left / 60);
+  byId("time").textContent = closed ? "" : left ? `${minutes}:${String(Math.floor(left % 60)).padStart(2, "0")} left` : "Time is up";
+  byId("time").classList.toggle("warn", left < 120);
+};
+if (place.dataset.until) {
+  tick();
+  setInterval(tick, 1000);
+}
 
 // --- the beginning --------------------------------------------------------------------------------
 
@@ -184,7 +233,9 @@ const look = async () => {
   try {
     const state = await get("/v1/take/state", who);
     if (state.trouble) say(`A model cannot be asked: ${state.trouble} It is asked again when you do something.`);
-  } catch { /* the stream says that the server is away */ } finally {
+  } catch (error) {
+    if (!passes(error.status)) say(error.message); // else the stream says that the server is away
+  } finally {
     looking = false;
   }
 };

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from ....engine.events import (
@@ -28,10 +29,12 @@ from ..markup.text import rich_text
 __all__ = ("ShownEntry", "shown_entry")
 
 _NAME: Final = 60
+_KNOWN: Final = {"What you know": "known"}
 
 ShownEntry: TypeAlias = dict[str, JSON]
 """An entry: ``version`` and ``kind`` of the record, ``actor``, ``role``, whether it is ``mine``,
-its ``html``, and state for the page: an approval that is ``asked`` or answered, how it ``closed``.
+its ``html``, and state for the page: an approval that is ``asked`` or answered, how it ``closed``, the
+``brief`` that is always in sight, an action that ``failed``.
 """
 
 
@@ -66,6 +69,12 @@ def shown_entry(record: Record, me: str) -> ShownEntry | None:
         entry["id"] = record.caller_id
     if isinstance(event, ApprovalGiven):
         entry["asked"] = event.asked
+    elif isinstance(event, SessionOpened):
+        entry["brief"] = str(join(_brief(event, me)))
+    elif isinstance(event, ProfileChanged):
+        entry["brief"] = str(_card("What you know now", event.profile))
+    elif isinstance(event, ActionResolved):
+        entry["failed"] = event.status == "failed"
     elif isinstance(event, SessionClosed):
         entry["closed"] = event.reason
     elif isinstance(event, ProgressRated):
@@ -77,16 +86,14 @@ def _body(event: object, record: Record, me: str) -> Node:
     """The entry's contents: as in the transcript, plus their private texts; None if empty."""
     match event:
         case SessionOpened():
-            own = event.private.get(me)
             return [
                 rich_text(event.request) if event.request else None,
-                None if own is None else _card("Your card", own, open_=True),
                 _line("With: ", ", ".join(shorten(one.name, _NAME) for one in event.participants)),
             ]
         case ProfileChanged():
             return _card("What you know has changed", event.profile)
         case SnapshotTaken():
-            return _line(tag("b", f"output, version {record.version}"))
+            return _line(tag("b", "changed the output"))
         case ProgressRated(rating=None):
             return None
         case (
@@ -101,6 +108,28 @@ def _body(event: object, record: Record, me: str) -> Node:
             return described(describe(record))
         case _:
             return None
+
+
+def _brief(event: SessionOpened, me: str) -> list[Node]:
+    """The brief of a participant: role, goal and knowledge."""
+    own = event.private.get(me)
+    sections = () if own is None else card_of(own)
+    names = {title for title, _ in sections}
+    return [
+        None
+        if "Your goal" in names or not event.request
+        else [tag("h3", "Your goal"), rich_text(event.request)],
+        [
+            tag("section", tag("h3", title), *_said(lines), class_=_KNOWN.get(title))
+            for title, lines in sections
+        ],
+    ]
+
+
+def _said(lines: Sequence[str]) -> list[Html]:
+    if len(lines) == 1:
+        return [tag("p", lines[0], dir="auto")]
+    return [tag("ul", *(tag("li", line, dir="auto") for line in lines))]
 
 
 def _line(*parts: Node) -> Html:

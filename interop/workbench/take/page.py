@@ -3,30 +3,99 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from ..markup.html import Html, Node, tag
 from .host import Offer
 
-__all__ = ("new_contents", "take_contents")
+__all__ = ("Sitting", "new_contents", "take_contents")
 
 
-def take_contents(session: str, actor: str) -> Sequence[Node]:
-    """The main part of the page for a participant of a session."""
+class Sitting(NamedTuple):
+    """The circumstances of a session, for its page.
+
+    Attributes:
+        until: when the time is up, in seconds since 1970; None for no limit.
+        in_study: whether it belongs to a study, whose next page follows.
+    """
+
+    until: float | None = None
+    in_study: bool = False
+
+
+def take_contents(session: str, actor: str, sitting: Sitting) -> Sequence[Node]:
+    """The main part of the page for a participant of a session.
+
+    Args:
+        session: its id.
+        actor: the participant's name.
+        sitting: the circumstances.
+    """
+    onward = tag("a", "Continue", href="/study", class_="primary") if sitting.in_study else None
+    tabs = (("brief", "Brief"), ("talk", "Conversation"), ("output", "Output"))
     return (
-        tag("h1", "Working together"),
+        tag(
+            "div",
+            tag("h1", "Working together"),
+            tag("p", "", id="time", class_="quiet", role="timer"),
+            _stop(),
+            class_="take-top",
+        ),
         tag("p", "", id="trouble", class_="problem", role="alert", hidden=True),
         tag(
             "div",
+            tag("b", "This session is over. Thank you."),
+            " ",
+            onward,
+            id="onward",
+            role="status",
+            hidden=True,
+        ),
+        tag(
+            "div",
+            _brief(in_study=sitting.in_study),
             _conversation(),
             _output(),
             class_="together",
             id="together",
             data_session=session,
             data_actor=actor,
+            data_until=sitting.until,
+        ),
+        tag(
+            "nav",
+            *(
+                tag("button", name, tag("b", "", class_="badge"), type="button", data_tab=tab)
+                for tab, name in tabs
+            ),
+            class_="tabs",
+            aria_label="Parts of the page",
         ),
         _foot(),
+    )
+
+
+def _brief(*, in_study: bool) -> Html:
+    leave = tag("a", "Leave the study and delete my data", href="/study/leave")
+    return tag(
+        "aside",
+        tag("h2", "Your brief"),
+        tag("div", "", id="brief-text"),
+        tag("h3", "How to finish"),
+        tag(
+            "p",
+            "Press ",
+            tag("b", "Done, it is good"),
+            " when you are content with the output, and ",
+            tag("b", "I give up"),
+            " if this leads nowhere. You can stop at any time.",
+        ),
+        tag("p", leave) if in_study else None,
+        class_="brief",
+        aria_label="Your brief",
+        tabindex=0,
     )
 
 
@@ -46,8 +115,7 @@ def _conversation() -> Html:
             tag("label", "Action", for_="action"),
             tag("select", id="action"),
             tag("p", "", id="action-help", class_="quiet"),
-            tag("label", "Arguments, as JSON", for_="arguments"),
-            tag("textarea", "{}", id="arguments", rows=3),
+            tag("div", "", id="fields"),
             tag("button", "Do it", type="submit"),
             id="acting",
         ),
@@ -99,9 +167,29 @@ def _output() -> Html:
         tag("h2", "Output"),
         tools,
         bar,
+        tag("div", id="changes", aria_live="polite", role="group", aria_label="Changes by others"),
         tag("label", "The output", for_="editor", class_="unseen"),
         tag("textarea", "", id="editor", dir="auto", spellcheck="true"),
         class_="output",
+    )
+
+
+def _stop() -> Html:
+    return tag(
+        "div",
+        tag("button", "I give up", type="button", data_end="abandoned"),
+        " ",
+        tag("button", "Done, it is good", type="button", data_end="finished", class_="primary"),
+        tag(
+            "span",
+            tag("label", "Why (optional)", for_="why"),
+            tag("input", id="why", type="text"),
+            tag("button", "End the session", type="button", id="end-now"),
+            tag("button", "Keep working", type="button", id="end-not"),
+            id="ending",
+            hidden=True,
+        ),
+        class_="stops",
     )
 
 
@@ -118,21 +206,6 @@ def _foot() -> Html:
         tag("span", meanings[-1], class_="quiet", aria_hidden="true"),
         id="rating",
     )
-    stop = tag(
-        "div",
-        tag("button", "Done, it is good", type="button", data_end="finished"),
-        " ",
-        tag("button", "I give up", type="button", data_end="abandoned", class_="stop"),
-        tag(
-            "span",
-            tag("label", "Why (optional)", for_="why"),
-            tag("input", id="why", type="text"),
-            tag("button", "End the session", type="button", id="end-now"),
-            tag("button", "Keep working", type="button", id="end-not"),
-            id="ending",
-            hidden=True,
-        ),
-    )
     effort = tag(
         "label",
         tag("input", type="checkbox", id="effort"),
@@ -140,7 +213,7 @@ def _foot() -> Html:
         "are recorded, never keys or what I do elsewhere.",
         class_="consent",
     )
-    return tag("footer", rating, stop, effort, class_="foot")
+    return tag("footer", rating, effort, class_="foot")
 
 
 def new_contents(offers: Sequence[Offer]) -> Sequence[Node]:

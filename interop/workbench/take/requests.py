@@ -11,6 +11,7 @@ from ....engine.events import JSON
 from ....engine.session.decisions import Ending
 
 __all__ = (
+    "Accepted",
     "Answered",
     "Did",
     "Effort",
@@ -20,6 +21,7 @@ __all__ = (
     "Stopped",
     "Submitted",
     "Took",
+    "decode_accepted",
     "decode_act",
     "decode_effort",
     "decode_merging",
@@ -93,6 +95,14 @@ class Merging(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     mine: str
 
 
+class Accepted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Asks in which places the output differs from the text that they have accepted."""
+
+    session: str
+    actor: str
+    text: str
+
+
 class Effort(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The effort that their page observed since the last report, with their consent.
 
@@ -115,6 +125,7 @@ class Effort(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     deleted: int = 0
 
 
+decode_accepted = msgspec.json.Decoder(Accepted).decode
 decode_act = msgspec.json.Decoder(Did).decode
 decode_merging = msgspec.json.Decoder(Merging).decode
 decode_effort = msgspec.json.Decoder(Effort).decode

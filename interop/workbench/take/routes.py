@@ -29,11 +29,12 @@ from ..app import Part
 from ..bench import Bench
 from ..events import message, position_of, streaming
 from ..frame import page
+from .changing import stretches
 from .entries import shown_entry
 from .host import Host, NewSession
 from .merging import merge
 from .outputs import Outputs
-from .page import new_contents, take_contents
+from .page import Sitting, new_contents, take_contents
 from .requests import (
     Answered,
     Did,
@@ -42,6 +43,7 @@ from .requests import (
     Stopped,
     Submitted,
     Took,
+    decode_accepted,
     decode_act,
     decode_effort,
     decode_merging,
@@ -64,7 +66,13 @@ def take_part(host: Host) -> Part:
 
     def routes(bench: Bench) -> Sequence[Route]:
         own = _Routes(bench, host)
-        posts = {"act": own.act, "merge": own.merge, "join": own.join, "effort": own.effort}
+        posts = {
+            "act": own.act,
+            "changes": own.changes,
+            "merge": own.merge,
+            "join": own.join,
+            "effort": own.effort,
+        }
         return (
             Route("/new", operators(own.new_page)),
             Route("/v1/take/begin", operators(own.begin), methods=["POST"]),
@@ -118,7 +126,7 @@ class _Routes:
             self._bench,
             identity_of(request),
             "Working together",
-            *take_contents(who.session, who.actor),
+            *take_contents(who.session, who.actor, _sitting(await self._opening(who.session))),
             script="take.js",
             kind="take-page",
         )
@@ -146,16 +154,17 @@ class _Routes:
 
     async def _people(self, session: str) -> list[str]:
         """The real people in a session."""
+        opened = (await self._opening(session)).event
+        participants = opened.participants if isinstance(opened, SessionOpened) else ()
+        return [one.name for one in participants if one.role == "human" and one.policy is None]
+
+    async def _opening(self, session: str) -> Record:
+        """The record that opened a session."""
         async for record in self._bench.log.read(session):
-            event = record.event
-            if isinstance(event, SessionOpened):
-                return [
-                    one.name
-                    for one in event.participants
-                    if one.role == "human" and one.policy is None
-                ]
+            if record.kind == "SessionOpened":
+                return record
             break
-        raise HTTPException(404, f"no session {session!r}")
+        raise HTTPException(404, f"unknown session {session!r}")
 
     async def _asked(self, request: Request) -> _Who:
         given = request.query_params
@@ -266,6 +275,15 @@ class _Routes:
             }
         )
 
+    async def changes(self, request: Request) -> Response:
+        """In which places the output differs from the text that they have accepted."""
+        asked = _decoded(decode_accepted, await read_body(request, self._bench.limits.body))
+        who = await self._who(request, asked.session, asked.actor)
+        latest = await self._outputs.latest(who.session)
+        found = await anyio.to_thread.run_sync(stretches, asked.text, _text(latest))
+        version = None if latest is None else latest.version
+        return as_json({"version": version, "stretches": msgspec.to_builtins(found)})
+
     async def effort(self, request: Request) -> Response:
         """Records what their page observed of their effort."""
         seen = _decoded(decode_effort, await read_body(request, self._bench.limits.body))
@@ -298,6 +316,14 @@ def _decoded(decode: Callable[[bytes], T], data: bytes) -> T:
         return decode(data)
     except (msgspec.DecodeError, ValueError) as error:
         raise InvalidInput(f"the body is not what this takes: {error}") from None
+
+
+def _sitting(opened: Record) -> Sitting:
+    """A session's time limit, and whether it belongs to a study."""
+    config = opened.event.config if isinstance(opened.event, SessionOpened) else {}
+    seconds = config.get("seconds")
+    until = opened.time + seconds if isinstance(seconds, int | float) else None
+    return Sitting(until, in_study="study" in config)
 
 
 def _text(record: Record | None) -> str:

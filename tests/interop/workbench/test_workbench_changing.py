@@ -1,0 +1,47 @@
+"""The stretches in which an output differs from the text that a participant has accepted."""
+
+from __future__ import annotations
+
+import pytest
+from duolog.interop.workbench.take.changing import Stretch, stretches
+
+
+def accepting(text: str, one: Stretch) -> str:
+    lines = text.split("\n")
+    lines[one.old : one.old + len(one.taken)] = one.put
+    return "\n".join(lines)
+
+
+def undoing(text: str, one: Stretch) -> str:
+    lines = text.split("\n")
+    lines[one.new : one.new + len(one.put)] = one.taken
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("accepted", "output"),
+    [
+        ("a\nb\nc", "a\nB\nc"),
+        ("a\nb\nc", "a\nc"),
+        ("a\nc", "a\nb\nc\nd"),
+        ("", "a\nb"),
+        ("room: 189\nfood\ndinner: 73", "room: 154\nfood\ndinner: 64"),
+    ],
+)
+def test_each_change_can_be_accepted_or_undone_alone(accepted: str, output: str) -> None:
+    found = stretches(accepted, output)
+    assert found
+    for at, one in enumerate(found):
+        others = [other.put for number, other in enumerate(found) if number != at]
+        assert [left.put for left in stretches(accepting(accepted, one), output)] == others
+        assert [left.put for left in stretches(accepted, undoing(output, one))] == others
+    for one in reversed(found):
+        accepted = accepting(accepted, one)
+    assert accepted == output
+
+
+def test_an_output_that_was_accepted_has_no_changes_and_hostile_text_is_escaped() -> None:
+    assert stretches("a\nb", "a\nb") == []
+    [one] = stretches("a", "<img src=x>")
+    assert "<img" not in one.html
+    assert "&lt;img" in one.html
