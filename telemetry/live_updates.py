@@ -27,6 +27,7 @@ from ..scoring.stopping import STOPPER, stop_advised
 from ..scoring.trajectory.options import Options
 from ..scoring.trajectory.updates import AnyUpdate, StopAdvice, Update
 from .deliveries import TERMS, StopDeliveries
+from .scorer_process import ScorerProcess
 from .scorer_thread import ScorerThread
 
 __all__ = ("LiveUpdates", "OnStop", "OnUpdate", "Spawn", "WatchStatistics")
@@ -96,12 +97,14 @@ class LiveUpdates:
         leases: Callable[[], Leases] | None = None,
         is_near: Callable[[str, int], bool] = lambda session, version: True,
         again: Callable[[], Store] | None = None,
+        process: ScorerProcess | None = None,
     ) -> None:
         self._log = log
         self._leases = leases
         self._is_near = is_near
         self._again = again
         self._thread: ScorerThread | None = None
+        self._process = process
         self._pace = pace
         self._measured_by = scorers
         self._deliveries: StopDeliveries | None = None
@@ -275,7 +278,7 @@ class LiveUpdates:
             async with anyio.create_task_group() as tasks:
                 if self._deliveries is not None:
                     tasks.start_soon(self._deliveries.run)
-                await (self._scorers if self._thread is None else self._thread).run()
+                await (self._process or self._thread or self._scorers).run()
 
     async def _advise(self, update: StopAdvice) -> None:
         """Delivers advice to stop, and records in the log that it was delivered."""
@@ -329,10 +332,11 @@ class LiveUpdates:
         if self.ended or not (self._begun or self._started):
             return
         updates = await self._begin()
-        if self._thread is None:
+        apart = self._process or self._thread
+        if apart is None:
             await self._scorers.settle()
         else:
-            await self._thread.settle(self._log.statistics().position)
+            await apart.settle(self._log.statistics().position)
         if self._started:
             await updates.settle()
             if self._deliveries is not None:
@@ -345,5 +349,5 @@ class LiveUpdates:
             delivered=self._delivered,
             stops=self._stops,
             failed=self._failed,
-            scorers=self._scorers.statistics(),
+            scorers=self._process.scorers if self._process else self._scorers.statistics(),
         )

@@ -31,6 +31,7 @@ from .live_updates import LiveUpdates, OnStop, OnUpdate
 from .queue import OnFull, Unwritten
 from .receipt import Awaited
 from .recorder import DEADLINE, LINGER, ROOM, Recorder
+from .scorer_process import ScorerProcess
 from .session import About, Recording
 from .spill import Spill, SpillFiles, is_on_a_server, tallies_beside
 from .store_methods import StoreMethod
@@ -38,8 +39,8 @@ from .tally import TallyFiles
 
 __all__ = ("Log", "Where", "open")
 
-Where: TypeAlias = Literal["loop", "thread", "elsewhere"]
-"""Where scorers run that watch a log: this event loop, a thread, or another process."""
+Where: TypeAlias = Literal["loop", "thread", "process", "elsewhere"]
+"""Where scorers run that watch a log: this event loop, a thread, a separate process, or another program."""
 
 _PACE = Pace()
 _SWEEP = (0.05, 3600.0)  # seconds between looks for idle sessions, at least and at most
@@ -282,26 +283,38 @@ class Log:
                 If a process dies, the others take over within seconds. The default is True for a
                 log on a server, and False for others. A watch of one session never divides it.
             where: where the scorers run. ``loop``: in this event loop. ``thread``: in a thread with
-                its own event loop and connection to the log. ``elsewhere``: in another process
-                (``duolog score LOG --follow``), whose measurements this watch reads.
+                its own event loop and connection to the log. ``process``: in a process that this one
+                starts, and that ends with it; the scorers are sent there as pickles.
+                ``elsewhere``: in another program (``duolog score LOG --follow``), whose
+                measurements this watch reads.
 
         Raises:
-            InvalidInput: two scorers of one name and version, ``leases`` for a log without them, or
-                ``thread`` for a log in memory.
+            InvalidInput: two scorers of one name and version, ``leases`` for a log without them,
+                ``thread`` or ``process`` for a log in memory, or a scorer that cannot be sent to
+                another process.
             LogClosed: the log is not open.
         """
         if where not in get_args(Where):
             raise InvalidInput(
-                f"scorers run in the 'loop', in a 'thread' or 'elsewhere', not {where!r}"
+                f"scorers run in the 'loop', a 'thread', a 'process' or 'elsewhere', not {where!r}"
             )
         if where == "elsewhere":
             scorers = ()
-        if where == "thread" and self._again is None:
+        if where in ("thread", "process") and self._again is None:
             raise InvalidInput(f"{self.url} has one connection: its scorers run in the loop")
         divided = is_on_a_server(self.url) if leases is None else leases
         divided = divided and isinstance(self._held, Leasing)
         if leases and not divided:
             raise InvalidInput(f"{self.url} is for one process: watch it without leases")
+        process = None
+        if where == "process" and scorers and self._again is not None:
+            process = ScorerProcess(
+                self._again,
+                scorers,
+                session=session,
+                pace=pace,
+                divided=divided and session is None,
+            )
         updates = LiveUpdates(
             self,
             self._spawn,
@@ -316,6 +329,7 @@ class Log:
             leases=self._lease if divided and session is None else None,
             is_near=self.recorder.is_last_writer,
             again=self._again if where == "thread" and scorers else None,
+            process=process,
         )
         self._watches = [other for other in self._watches if not other.ended] + [updates]
         return updates

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
 import threading
 from collections import Counter
 from collections.abc import Sequence
@@ -191,6 +194,62 @@ async def test_scorers_in_a_thread_take_no_time_of_the_loop(url: str) -> None:
             memory.watch(where="thread")
         with pytest.raises(InvalidInput, match="not 'moon'"):
             memory.watch(where="moon")  # type: ignore[arg-type]
+
+
+def children() -> list[int]:
+    """The processes that run the scorers of this one."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, parent = stat.read_text().rpartition(")")[2].split()[:2]
+            command = stat.with_name("cmdline").read_bytes()
+        except OSError:
+            continue
+        if int(parent) == os.getpid() and state != "Z" and b"scorer_process" in command:
+            found.append(int(stat.parent.name))
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="it looks for processes in /proc")
+@pytest.mark.parametrize("leases", [False, True])
+async def test_scorers_run_in_a_process_that_is_replaced_and_ends(url: str, leases: bool) -> None:
+    handled: list[str] = []
+    async with duolog.open(url) as log:
+        watched = log.watch(
+            scorers=[duolog.rule_judge(), duolog.RetentionUtility()],
+            options=duolog.Options(taus=(2,)),
+            on_stop=lambda advice: handled.append(advice.session),
+            leases=leases,
+            where="process",
+        ).start()
+        await complain(await log.session("s1"))
+        with anyio.fail_after(120):
+            await log.settle()
+            while not handled:  # noqa: ASYNC110
+                await anyio.sleep(0.05)
+        [child] = await anyio.to_thread.run_sync(children)
+        os.kill(child, signal.SIGKILL)
+        await complain(await log.session("s2"))
+        with anyio.fail_after(120):
+            while len(handled) < 2:  # noqa: ASYNC110
+                await anyio.sleep(0.05)
+        assert handled == ["s1", "s2"]
+        assert {one.scorer for one in watched.statistics().scorers}
+    assert await anyio.to_thread.run_sync(children) == []
+
+
+async def test_what_another_process_cannot_have_is_refused(url: str) -> None:
+    def utility(snapshot: duolog.SnapshotTaken, opened: duolog.SessionOpened) -> duolog.Score:
+        return duolog.Score(1.0)
+
+    async with duolog.open(url) as log:
+        local = duolog.SnapshotUtility("local", "1", utility)
+        with pytest.raises(InvalidInput, match=r"local@.* cannot run in another process"):
+            log.watch(scorers=[local], where="process")
+    async with duolog.open("memory://") as log:
+        with pytest.raises(InvalidInput, match="one connection"):
+            log.watch(scorers=[duolog.rule_judge()], where="process")
 
 
 async def test_scorers_that_run_elsewhere_do_not_run_here(tmp_path: Path) -> None:
