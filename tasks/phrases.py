@@ -16,14 +16,11 @@ import msgspec
 from ..engine.text import NUMBER_WORDS
 
 __all__ = (
-    "DEFERRALS",
     "Heard",
     "Patterns",
     "Phrases",
     "counted",
-    "is_deferral",
     "number_in",
-    "say_deferral",
     "sentences",
     "spelled",
     "unread",
@@ -35,21 +32,6 @@ _LONGEST: Final = 500  # characters of a sentence that are read: patterns may be
 _NUMBERS: Final = ("no", *NUMBER_WORDS)
 _SPELLED: Final = 10  # numbers up to this are words
 _NUMBER = re.compile(rf"\b(\d[\d,]{{0,14}}|{'|'.join(NUMBER_WORDS)})\b")
-
-DEFERRALS: Final = (
-    "Whatever you think is best.",
-    "I don't remember.",
-    "You decide, please.",
-    "I leave that to you.",
-    "Up to you.",
-)
-"""Answers that leave a decision to the other."""
-
-_DEFERRING = re.compile(
-    r"whatever you (?:think|like|prefer)|\byou decide|\bup to you\b|\byour (?:call|choice)\b|"
-    r"\b(?:don't|can't|do not|cannot) (?:really )?(?:remember|recall)|\bno (?:preference|wish)\b|"
-    r"\bleave (?:that|it|this) to you\b|\bsurprise me\b|\b(?:doesn't|does not) matter to me\b"
-)
 
 
 @final
@@ -158,16 +140,6 @@ def unread(
 def sentences(text: str) -> list[str]:
     """The sentences of a text, with their punctuation; very long ones are cut short."""
     return [part[:_LONGEST] for part in _SENTENCE_END.split(text.strip()) if part]
-
-
-def say_deferral(words: Random) -> str:
-    """An answer that leaves the decision to the other."""
-    return words.choice(DEFERRALS)
-
-
-def is_deferral(text: str) -> bool:
-    """Whether a message leaves a decision to the other, instead of stating something."""
-    return _DEFERRING.search(text.lower().replace("’", "'")) is not None
 
 
 def counted(number: int, one: str, many: str) -> str:

@@ -13,10 +13,10 @@ from ..engine.events import JSON
 from ..engine.session.decisions import NOTHING, Approve, ChangeProfile, Decision, Finish, Rate, Say
 from ..engine.session.view import View
 from ..engine.text import text_of
+from ..users.deferrals import is_deferral, say_deferral
 from ..users.judgement import Felt, felt, rated
 from ..users.personas import Persona
 from ..users.simulated import Changing, UserIntent
-from .phrases import is_deferral, say_deferral
 from .views import (
     asked_last,
     awaits_reaction,

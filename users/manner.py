@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import re
 from random import Random
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
 import msgspec
 
+from ..engine.events import ProgressRated
 from ..engine.rounds import is_act
-from ..engine.session.decisions import Approve, Decision, Rate, Say
+from ..engine.session.decisions import Approve, Decision, Finish, Rate, Say
 from ..engine.session.view import View
+from ..engine.text import count_words
+from .deferrals import is_deferral
 from .personas import Persona
 from .simulated import UserIntent, UserMind
 
-__all__ = ("ADDED", "QUERIES", "Mannered", "is_query")
+__all__ = ("ADDED", "CHECKING", "QUERIES", "Mannered", "gives_up", "is_query")
 
 QUERIES: Final = (
     "What do you mean by that?",
@@ -29,6 +32,10 @@ QUERIES: Final = (
     "What exactly do you want to hear from me?",
     "Can you put that in other words?",
     "Before I say something wrong: what do you mean?",
+    "Hm, I don't get the question. What is it about?",
+    "Could you say that in simpler words?",
+    "What is it that you need to know?",
+    "Sorry, I got lost. What was the question?",
 )
 """Ways to ask what a question means."""
 
@@ -43,7 +50,29 @@ _ASKING: Final = (
     "Could I add one more thing?",
     "Would it be possible to respect this?",
     "Is there a way to deal with this?",
+    "Can you fix one thing for me?",
+    "Could you look at one point once more?",
+    "Do you see a way to work this in?",
+    "May I point something out?",
 )
+"""Questions before what a person says of their own accord."""
+
+CHECKING: Final = (
+    "Is that what you want to know?",
+    "You want to hear that from me, right?",
+    "Is that what keeps you from going on?",
+    "Is that important for what you do next?",
+    "Do I understand the question right?",
+    "May I be quite open about that?",
+    "Does that make much of a difference?",
+    "Should I have said that earlier?",
+    "Have I not said that yet?",
+    "Can I answer that in one sentence?",
+    "That is what you are after, isn't it?",
+    "Will that do as an answer?",
+)
+"""Questions before an answer."""
+
 _COMPLAINTS: Final = (
     "That did not help me.",
     "This is frustrating, it gets no better.",
@@ -68,16 +97,60 @@ _ASIDES: Final = (
     "I have thought about it a little more since then.",
     "Let me say this as clearly as I can.",
     "This matters more to me than it may seem.",
-    "Sorry for coming with this so late.",
-    "It took me a moment to read all of this.",
     "I am saying this so that we understand each other.",
-    "I should have mentioned this at the very beginning.",
     "There is a point that I keep coming back to.",
-    "It is a bit complicated to explain in a few words.",
-    "I have just read all of what you sent me.",
-    "I talked about this with somebody at home as well.",
     "I had to look at this twice before I saw it.",
+    "I hope that this is not too much trouble.",
+    "I would rather tell you now than at the end.",
+    "It is only one point, but it bothers me.",
+    "I know that this is a lot to ask.",
 )
+"""Before what a person says of an output."""
+
+_EARLY: Final = (
+    "I should have mentioned this at the very beginning.",
+    "Let me say this as clearly as I can.",
+    "Here is something that was not in my request.",
+    "This may save you some time later on.",
+    "I forgot to mention something when I wrote to you.",
+    "While you are at it, here is one more point.",
+    "It just came to my mind while I was waiting.",
+    "I would rather tell you now than at the end.",
+)
+"""Before what a person adds while there is no output."""
+
+_MUSINGS: Final = (
+    "I had to think about that for a moment.",
+    "I did not expect that question, but all right.",
+    "I may change my mind about this later on.",
+    "That is a good question, to be honest with you.",
+    "I will try to be as clear as I can.",
+    "I have not thought about this very much so far.",
+    "That is easier to ask than it is to answer.",
+    "I am fairly sure about this one, for what it is worth.",
+    "This matters more to me than it may seem.",
+    "You should know how I see this before you go on.",
+)
+"""Before an answer."""
+
+_READING: Final = (
+    "It took me a moment to read all of this.",
+    "I have just read all of what you sent me.",
+    "That was quite a lot to read for me.",
+    "I have gone through all of your message now.",
+)
+"""After a long message."""
+
+_WORK: Final = (
+    "That took me a while, to be honest.",
+    "I have tried it the way you said.",
+    "I am not quite sure of it, but here it is.",
+    "I did this as well as I could.",
+    "I had to start over once, but now it is there.",
+    "I went through it step by step this time.",
+)
+"""Before a report on their own work."""
+
 _AGAIN: Final = (
     "As I said before:",
     "I have said this already:",
@@ -87,17 +160,45 @@ _AGAIN: Final = (
 )
 _REFUSALS: Final = (
     "No, I would rather not.",
-    "Please leave that for now.",
-    "I do not want that at the moment.",
+    "No, please leave that for now.",
+    "No, I do not want that at the moment.",
     "No. I want to think about that first.",
+    "No, not now.",
+    "No, let us leave that aside.",
+    "No, that is not what I need at the moment.",
 )
 
-ADDED: Final = (*_ASKING, *_COMPLAINTS, *_PRAISE, *_ASIDES, *_AGAIN)
+ADDED: Final = tuple(
+    dict.fromkeys(
+        (
+            *(*_ASKING, *CHECKING, *_COMPLAINTS, *_PRAISE, *_AGAIN),
+            *(*_ASIDES, *_EARLY, *_MUSINGS, *_READING, *_WORK),
+        )
+    )
+)
 """Every sentence that can precede a message."""
 
 _REPLY: Final = re.compile(
     r"\W*(?:yes|yeah|sure|no|nothing|none|please do|go on|ok(?:ay)?)\b", re.IGNORECASE
 )
+
+_CONSENT: Final = re.compile(
+    r"\W*(?:yes|yeah|sure|please do|go on|ok(?:ay)?)\b(?:\W+\w+){0,3}\W*", re.IGNORECASE
+)
+_OFFER: Final = re.compile(
+    r"\b(?:shall|may|can|could) I\b|\bI (?:could|can)\b|\bdo you (?:also wonder|want me to)\b|"
+    r"\bwould you like me to\b",
+    re.IGNORECASE,
+)
+
+_LONG: Final = 30
+"""Words of a message that take a moment to read."""
+
+_FED_UP: Final = 15
+"""Unproductive rounds in a row, by their own rating, after which a person gives up."""
+
+_UNSERVED: Final = 25
+"""Messages without any output after which a person gives up."""
 
 _GOOD: Final = 4
 _BAD: Final = 2
@@ -133,6 +234,8 @@ class Mannered:
         decision = await self._mind.compose(view, persona, intent)
         if decision is view.pending:
             return decision
+        if gives_up(view) and any(isinstance(verb, Say) for verb in decision.verbs):
+            return Decision((Finish("this leads nowhere", "abandoned"),))
         words = Random(_seed(view))
         if intent == "answer":
             decision = self._answered(decision, view, persona, words)
@@ -140,9 +243,10 @@ class Mannered:
         if len(said) != 1 or is_query(said[0].text) or _REPLY.match(said[0].text):
             return decision  # a yes or a no comes first
         text = said[0].text
+        if is_deferral(text):
+            return decision  # whoever leaves it to the other has nothing to add
         alone = intent == "feedback" and len(decision.verbs) == 1
-        talks = len(decision.verbs) == 1
-        before = await self._before(text, view, persona, words, asks=talks)
+        before = await self._before(text, view, persona, words, _situation(decision, view, intent))
         last = _last_statement(view)
         if alone and view.snapshot is not None and last and words.random() < persona.repeats:
             before, text = words.choice(_AGAIN), last
@@ -167,13 +271,17 @@ class Mannered:
                 return Decision((no, *decision.verbs[1:]), decision.seconds)
         own = _own(view)
         asks_back = len(own) > 1 and is_query(own[-1])
+        if isinstance(first, Say) and _is_offered(view) and _CONSENT.fullmatch(first.text):
+            if words.random() < persona.refuses:
+                return Decision((Say(words.choice(_REFUSALS)),))
+            return decision
         answers = [type(verb) for verb in decision.verbs] == [Say] and _is_asked(view)
         if answers and not asks_back and words.random() < persona.queries:
             return Decision((Say(words.choice(QUERIES)),))
         return decision
 
     async def _before(
-        self, text: str, view: View, persona: Persona, words: Random, *, asks: bool
+        self, text: str, view: View, persona: Persona, words: Random, situation: _Situation
     ) -> str:
         """The sentences before a message: praise or complaint, then a question or an aside."""
         felt, puts, aside = words.random(), words.random(), words.random()
@@ -185,11 +293,53 @@ class Mannered:
                 parts.append(words.choice(_COMPLAINTS))
             elif value >= _GOOD and felt < persona.praises:
                 parts.append(words.choice(_PRAISE))
-        if asks and "?" not in text and puts < persona.questions:
-            parts.append(words.choice(_ASKING))
+        if situation.questions and "?" not in text and puts < persona.questions:
+            parts.append(words.choice(situation.questions))
         elif aside < persona.asides:
-            parts.append(words.choice(_ASIDES))
+            parts.append(words.choice(situation.asides))
         return " ".join(parts)
+
+
+class _Situation(NamedTuple):
+    """The sentences that fit before a message: questions, if any do, and asides."""
+
+    questions: tuple[str, ...]
+    asides: tuple[str, ...]
+
+
+def _situation(decision: Decision, view: View, intent: UserIntent) -> _Situation:
+    """What fits: a report on one's own work, an answer, or something said of one's own accord."""
+    if len(decision.verbs) > 1 or _has_worked(view):
+        return _Situation((), _WORK)
+    last = view.messages[-1] if view.messages else None
+    heard = last is not None and last.actor != view.me and count_words(last.text) >= _LONG
+    read = _READING if heard else ()
+    if intent == "answer":
+        return _Situation(CHECKING, (*_MUSINGS, *read))
+    return _Situation(_ASKING, (*(_EARLY if view.snapshot is None else _ASIDES), *read))
+
+
+def gives_up(view: View) -> bool:
+    """Whether a person has had enough: a series of unproductive rounds, or no output for long."""
+    if view.snapshot is None:
+        return len(_own(view)) > _UNSERVED
+    rated = [r.event.rating for r in view.records if isinstance(r.event, ProgressRated)]
+    last = rated[-_FED_UP:]
+    return len(last) == _FED_UP and all(one is not None and one <= _BAD for one in last)
+
+
+def _has_worked(view: View) -> bool:
+    """Whether the person has changed the output since their last message."""
+    for record in reversed(view.records):
+        if record.actor == view.me and record.kind in ("MessageSent", "SnapshotTaken"):
+            return record.kind == "SnapshotTaken"
+    return False
+
+
+def _is_offered(view: View) -> bool:
+    """Whether the agent's last message offers to do something."""
+    last = view.messages[-1] if view.messages else None
+    return last is not None and last.role == "agent" and _OFFER.search(last.text) is not None
 
 
 def _seed(view: View) -> str:

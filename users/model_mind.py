@@ -230,8 +230,26 @@ def _manner(persona: Persona) -> str:
         lines.append(f"You are content once about {share} of what you want is met.")
     else:
         lines.append("You are content once all that you want is met, as far as you can see.")
+    lines += _manners(persona)
     lines += _limits(persona.cognition)
     return "\n".join(f"- {line}" for line in lines)
+
+
+def _manners(persona: Persona) -> Iterator[str]:
+    """A persona's rates, in words: how often it asks back, repeats itself, refuses, complains and praises."""
+    rates = (
+        (persona.questions, "put what you say as a question"),
+        (persona.queries, "if you are asked something, first ask back what is meant"),
+        (persona.repeats, "say once more what you said last, since nothing came of it"),
+        (persona.refuses, "turn down an offer or a request for approval, without a reason"),
+        (persona.complains, "complain first, if the others have just got you nowhere"),
+        (persona.praises, "praise or thank first, if the others have just helped you"),
+        (persona.asides, "begin with a short sentence beside the point"),
+    )
+    for rate, what in rates:
+        if rate:
+            yield f"About {max(1, round(100 * rate))} times in 100: {what}."
+    yield "If nothing moves any more, however often you say it, finish."
 
 
 def _limits(cognition: Cognition) -> Iterator[str]:

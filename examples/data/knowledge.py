@@ -10,8 +10,8 @@ import msgspec
 from ...engine.events import JSON, SnapshotTaken
 from ...engine.session.view import ActionSeen, View
 from ...engine.text import lines_of
-from ...tasks.phrases import is_deferral
 from ...tasks.views import Outcomes
+from ...users.deferrals import is_deferral
 from .analysis import SHEETS, Rows, Sheet, claims_of, query_for, sheet_of
 from .facts import DEFAULTS, Claim, Names, Ruling, Rulings, Topic
 from .language.messages import MessageReader

@@ -141,7 +141,7 @@ class DataPerson:
             return self._rule(state, rulings[0], words, odd=odd)
         offer = self._messages.proposed(question) if self._messages else None
         if offer is not None and offer in _open(state):
-            return HUMAN.say("no" if words.random() < persona.refuses else "yes", words)
+            return HUMAN.say("yes", words)
         clear = persona if not asks_to_rephrase(question) else _clearly(persona)
         said = self.comment(state, clear, words)
         return said or HUMAN.say("done" if offer is None else "no", words)

@@ -10,7 +10,7 @@ import msgspec
 
 from ...engine.session.view import ActionSeen, View
 from ...engine.text import text_of
-from ...tasks.phrases import is_deferral
+from ...users.deferrals import is_deferral
 from .language.advice import read_figures, read_questions
 from .language.statements import Fact, is_accepted, read_answer, read_facts
 from .plan import Plan, try_plan

@@ -108,9 +108,16 @@ def _number(value: JSON) -> int:
 
 
 _ALL = "No, that is all. Thank you."
-_AGAIN = ("I have been thinking:", "I see that differently now:", "Actually,")
+_AGAIN = (
+    "I have been thinking:",
+    "I see that differently now:",
+    "Actually,",
+    "On second thoughts:",
+    "Forget what I said there:",
+    "I have changed my mind:",
+)
 _WRONG = {
-    "loss": ("That is too much risk:", "The risk is not right:"),
+    "loss": ("That is too much risk:", "The risk is not right:", "I could not stand that:"),
     "cushion": ("The emergency fund is not right:", "That is not the reserve that I want:"),
     "study": ("The studies are not right:", "The child's studies are missing:"),
     "project": ("There is too little set aside:", "One expense is missing:"),
@@ -120,7 +127,12 @@ _WRONG = {
     "income": ("The income is not right:", "Not quite:"),
     "support": ("Not quite:", "You have that wrong:"),
 }
-_EDITED = ("I have changed that myself:", "I have put in a figure of my own:")
+_EDITED = (
+    "I have changed that myself:",
+    "I have put in a figure of my own:",
+    "I have corrected one line myself:",
+    "You will see a figure of my own there:",
+)
 _LOOKS: Final = 4
 """Messages, the request included, after which a client who acts corrects the plan."""
 

@@ -16,8 +16,8 @@ from ...agents.habits import Habits
 from ...engine.events import JSON, ActionResolved, MessageSent, SnapshotTaken
 from ...engine.session.decisions import Act, Decision, Submit
 from ...engine.session.view import View
-from ...tasks.phrases import is_deferral
 from ...tasks.rule_agent import Question, Standing
+from ...users.deferrals import is_deferral
 from .algebra.polynomials import evaluated
 from .language.agent import PHRASES, Asked, read_questions, taken_for_core
 from .language.labels import spell_labels

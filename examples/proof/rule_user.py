@@ -9,9 +9,9 @@ from typing import Final, final
 from ...engine.events import JSON, ActionResolved, MessageSent, SnapshotTaken
 from ...engine.session.decisions import Act, ChangeProfile, Decision, Submit
 from ...engine.session.view import View
-from ...tasks.phrases import say_deferral
 from ...tasks.rule_user import compare
 from ...tasks.views import asked_last, awaits_reaction, output_before, own_messages, turn_seed
+from ...users.deferrals import say_deferral
 from ...users.judgement import QUESTION, Felt, felt
 from ...users.personas import Persona
 from .actions import reading_seconds

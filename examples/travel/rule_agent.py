@@ -15,9 +15,9 @@ import msgspec
 from ...agents.habits import Habits
 from ...engine.session.decisions import Act, Decision, Submit
 from ...engine.session.view import View
-from ...tasks.phrases import is_deferral
 from ...tasks.rule_agent import Question, RuleAgent, Standing
 from ...tasks.views import Outcomes, drafted_on, unannounced
+from ...users.deferrals import is_deferral
 from .language.facts import ANY, SLOTS, Fact, Slot
 from .language.messages import ask, understand_message, understand_question
 from .language.reports import say_understood, say_unmet

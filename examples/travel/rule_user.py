@@ -16,7 +16,6 @@ import msgspec
 from ...engine.events import JSON, ProfileChanged
 from ...engine.session.decisions import Act, ChangeProfile, Decision, Submit
 from ...engine.session.view import MessageSeen, View
-from ...tasks.phrases import say_deferral
 from ...tasks.rule_user import HumanAlone, RuleUser, changing, compare, first_output
 from ...tasks.views import (
     Outcomes,
@@ -27,6 +26,7 @@ from ...tasks.views import (
     trait,
     unannounced,
 )
+from ...users.deferrals import say_deferral
 from ...users.judgement import QUESTION, Felt, felt
 from ...users.personas import Persona
 from ...users.simulated import Changing

@@ -146,6 +146,8 @@ class StudentUser:
         answers = {one.number: str(one.answer) for one in taught.answers}
         if (asked or items) and words.random() < persona.vague and not self._waved(view):
             return _Step("answer", (Say(SAYING.say("no idea", words)),))
+        if asked and self._refuses(view, persona, words):
+            return _Step("answer", (Say(SAYING.say("not now", words)),))
         if asked:
             return self._answer(student, asked[:_AT_ONCE], persona, words)
         if items:
@@ -187,8 +189,11 @@ class StudentUser:
                 continue
             answer = written(problem, tried.answer)
             size, near = abs(tried.answer), round(tried.answer)
+            fields = {"answer": answer, "problem": problem, "size": size, "near": near}
             said.append(
-                SAYING.say(key, words, answer=answer, problem=problem, size=size, near=near)
+                words.choice(SAYING.variants(key, **fields))
+                if said
+                else SAYING.say(key, words, **fields)
             )
             if len(asked) == 1 and words.random() < _TELLS:
                 said.append(self._working(student, problem, tried, words))
@@ -200,7 +205,8 @@ class StudentUser:
         if not tried.wrong:
             return ""
         does = MISCONCEPTIONS[student.believes[tried.wrong[0]]].does
-        return SAYING.say("working", words, does=does)
+        text = words.choice(SAYING.variants("working", does=does))
+        return text[:1].upper() + text[1:]
 
     def _write(
         self, student: Student, items: Sequence[Item], copied: dict[int, str], words: Random
@@ -261,6 +267,14 @@ class StudentUser:
     def _waved(self, view: View) -> bool:
         sent = own_messages(view)
         return bool(sent) and read_said(sent[-1], ()).lost
+
+    def _refuses(self, view: View, persona: Persona, words: Random) -> bool:
+        """Whether they refuse an exercise, since their homework is waiting; never two in a row."""
+        if self._complete() or words.random() >= persona.refuses:
+            return False
+        sent = own_messages(view)
+        refusals = tuple(text.lower() for text in SAYING.variants("not now"))
+        return len(sent) > 1 and not sent[-1].lower().endswith(refusals)
 
     def _allow(self, view: View, student: Student, persona: Persona) -> Approve:
         """Allows what a tutor asks for, but no end before the sheet is complete."""

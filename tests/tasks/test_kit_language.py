@@ -9,13 +9,12 @@ from duolog.tasks.phrases import (
     Patterns,
     Phrases,
     counted,
-    is_deferral,
     number_in,
-    say_deferral,
     spelled,
     unread,
 )
 from duolog.tasks.rule_user import compare
+from duolog.users.deferrals import is_deferral, say_deferral
 from toy_task import PATTERNS, PHRASES
 
 

@@ -10,21 +10,22 @@ from duolog.engine.events import (
     ApprovalAsked,
     ApprovalGiven,
     MessageSent,
+    ProgressRated,
     SessionOpened,
     SnapshotTaken,
 )
 from duolog.engine.records import Draft
-from duolog.engine.session.decisions import Approve, Decision, Rate, Say, Submit
+from duolog.engine.session.decisions import Approve, Decision, Finish, Rate, Say, Submit
 from duolog.engine.session.view import View
 from duolog.examples.finance.language.statements import read_facts
 from duolog.examples.proof.language.mathematician import PATTERNS
 from duolog.examples.travel.language.messages import understand_message
 from duolog.examples.tutoring.language.answers import Said, read_said
 from duolog.scoring.turns import Turn, annotate
-from duolog.tasks.phrases import is_deferral
 from duolog.tasks.rule_agent import explained
 from duolog.testing import by, records_of
-from duolog.users.manner import ADDED, QUERIES, Mannered, is_query
+from duolog.users.deferrals import DEFERRALS, is_deferral
+from duolog.users.manner import ADDED, CHECKING, QUERIES, Mannered, gives_up, is_query
 from duolog.users.personas import Persona, find_persona
 from duolog.users.simulated import UserIntent
 
@@ -144,6 +145,72 @@ async def test_an_approval_is_refused_once() -> None:
     [verb] = (await mind.compose(again, always, "answer")).verbs
     assert isinstance(verb, Approve)
     assert verb.approved
+
+
+async def test_whoever_leaves_a_decision_to_the_other_adds_no_question() -> None:
+    talks = find_persona(OFF.replace("questions=0", "questions=1").replace("asides=0", "asides=1"))
+    seen = view(REQUEST, DRAWN, said("Which shade?"))
+    for text in DEFERRALS:
+        decision = Decision((Say(text),))
+        assert await Mannered(Mind(decision)).compose(seen, talks, "answer") == decision
+
+
+async def test_an_offer_in_any_task_may_be_refused_and_a_plain_question_is_answered() -> None:
+    always = find_persona(OFF.replace("refuses=0", "refuses=1"))
+    mind = Mannered(Mind(Decision((Say("Yes, please."),))))
+    [no] = (
+        await mind.compose(view(REQUEST, DRAWN, said("Shall I print it?")), always, "answer")
+    ).verbs
+    assert isinstance(no, Say)
+    assert no.text.startswith("No")
+    [yes] = (await mind.compose(view(REQUEST, DRAWN, said("Is it short?")), always, "answer")).verbs
+    assert yes == Say("Yes, please.")
+
+
+async def test_what_is_added_to_an_answer_is_not_a_request() -> None:
+    asks = find_persona(OFF.replace("questions=0", "questions=1"))
+    mind = Mannered(Mind(BLUE))
+    added = {}
+    for intent, seen in (
+        ("answer", view(REQUEST, said("Which colour?"))),
+        ("feedback", view(REQUEST, DRAWN, said("Here."))),
+    ):
+        [verb] = (
+            await mind.compose(seen, asks, "answer" if intent == "answer" else "feedback")
+        ).verbs
+        assert isinstance(verb, Say)
+        added[intent] = verb.text.removesuffix(" I want it blue.")
+    assert added["answer"] in CHECKING
+    assert added["feedback"] not in CHECKING
+    worked = view(
+        REQUEST,
+        DRAWN,
+        said("Here."),
+        by("human", SnapshotTaken(content="B", digest=digest("B")), actor="user"),
+    )
+    [verb] = (await mind.compose(worked, asks, "feedback")).verbs
+    assert verb == Say("I want it blue.")  # a report on one's own work asks for nothing
+
+
+@pytest.mark.parametrize(("rating", "leaves"), [(2, True), (3, False)])
+async def test_a_person_gives_up_after_fifteen_unproductive_rounds_in_a_row(
+    rating: int, *, leaves: bool
+) -> None:
+    rated = [
+        by("human", ProgressRated(round=n, rating=2 if n else rating), actor="user")
+        for n in range(15)
+    ]
+    seen = view(REQUEST, DRAWN, said("Here."), *rated)
+    assert gives_up(seen) == leaves
+    decision = await Mannered(Mind(BLUE)).compose(seen, find_persona(OFF), "feedback")
+    ends = [verb.reason for verb in decision.verbs if isinstance(verb, Finish)]
+    assert (ends == ["abandoned"]) == leaves
+
+
+def test_a_person_gives_up_if_nothing_is_ever_shown_to_them() -> None:
+    talk = [said(f"{n}?", "human" if n % 2 else "agent") for n in range(54)]
+    assert gives_up(view(REQUEST, *talk))
+    assert not gives_up(view(REQUEST, *talk[:40]))
 
 
 async def test_a_short_reply_comes_first_and_work_is_left_alone() -> None:

@@ -37,14 +37,19 @@ HUMAN: Final = Phrases(
             "what would you promote in {about}, then?",
             "so what do you recommend for {about}?",
             "what shall we do in {about}, in your opinion?",
+            "what would you promote in {about} if you were me?",
+            "and what do you recommend that we do in {about}?",
         ),
         "price": (
             "what would you recommend for the price of {about}?",
             "so what shall we do about the price of {about}?",
+            "should we change the price of {about}, in your opinion?",
+            "what do you recommend as to the price of {about}?",
         ),
         "age": (
             "who should we offer {about} to, then?",
             "so which age do you recommend to offer {about} to?",
+            "who should we sell {about} to, in your opinion?",
         ),
         "chart": (
             "I don't follow the point about {about}. Can you show me a chart of that?",
@@ -54,11 +59,13 @@ HUMAN: Final = Phrases(
             "this is more than I can take in. Please keep it short.",
             "that is too long for me. Just the main points, please.",
         ),
-        "yes": ("yes, please.", "yes, do that.", "yes, go on."),
+        "yes": ("yes, please.", "yes, do that.", "yes, go on.", "sure, go on.", "yes, I do."),
         "no": ("no, thank you.", "no, not now."),
         "added": (
             "I have looked that up myself, it stands in the report now.",
             "I have added what I found myself.",
+            "I found that out myself and put it into the report.",
+            "one line of the report is mine now, I looked that up myself.",
         ),
         "done": ("no, that is all. Thank you.", "nothing else, thanks."),
     }

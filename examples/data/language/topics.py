@@ -22,6 +22,9 @@ PLAIN: Final = Phrases(
             "which {subject} is most popular in {about}?",
             "what do people in {about} prefer?",
             "what is the best-liked {subject} in {about}?",
+            "what are the people of {about} most fond of: which is their favourite?",
+            "and {about}: which one is liked best there?",
+            "tell me which {subject} comes out best in {about}.",
         ),
         "price": (
             "is {about} overpriced anywhere?",
@@ -29,6 +32,9 @@ PLAIN: Final = Phrases(
             "where do we charge more for {about} than elsewhere?",
             "does {about} cost more in some region?",
             "how do the prices of {about} compare between regions?",
+            "is the price of {about} the same everywhere?",
+            "do some pay a higher price for {about} than others?",
+            "I wonder if {about} is more expensive in one region than in the rest.",
         ),
         "age": (
             "do younger or older people like {about} more?",
@@ -36,18 +42,24 @@ PLAIN: Final = Phrases(
             "who likes {about} more, the young or the old?",
             "which generation rates {about} higher?",
             "is there a difference between age groups for {about}?",
+            "how do the ages compare on {about}?",
+            "is {about} more for the old or for the young?",
         ),
         "channel": (
             "in which channel do the age groups differ over {about}?",
             "is there one channel where young and old disagree about {about}?",
             "does the gap between the ages for {about} come from a single channel?",
             "which channel makes the difference between young and old for {about}?",
+            "do the ages differ on {about} in every channel, or in one only?",
+            "through which channel do young and old part ways on {about}?",
         ),
         "quality": (
             "how many of the {about} are wrong?",
             "how many rows of {about} have errors?",
             "how clean is the table of {about}?",
             "can I trust the {about}?",
+            "what about the quality of the {about}?",
+            "are there many mistakes in the {about}?",
         ),
     },
 )
@@ -86,7 +98,18 @@ class TopicsRead(msgspec.Struct, frozen=True):
     vague: tuple[str, ...] = ()
 
 
-_OPENINGS: Final = ("", "", "Interesting. ", "Good to know. ", "One more thing: ", "Now I wonder: ")
+_OPENINGS: Final = (
+    "",
+    "",
+    "",
+    "Interesting. ",
+    "Good to know. ",
+    "I see. ",
+    "One more thing: ",
+    "Now I wonder: ",
+    "Next question: ",
+    "What I would like to know: ",
+)
 
 
 def say_topic(topic: Topic, subject: str, words: Random, *, odd: bool = False) -> str:

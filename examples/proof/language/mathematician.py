@@ -59,26 +59,38 @@ PHRASES: Final = Phrases(
             "{labels} matter most to me.",
             "the heart of it is {labels}.",
             "it is {labels} that I really need.",
+            "to me, {labels} matter most.",
+            "the whole paper rests on {labels}.",
+            "if you only get through a few, let it be {labels}: they matter most.",
+            "please begin with what I need most, {labels}.",
         ),
         "gained": (
             "with that, I cannot do without {labels} any more.",
             "now {labels} has become essential.",
             "I also need {labels} now, more than before.",
+            "the rest leans on {labels}, so that one matters now.",
         ),
         "minor": (
             "{labels} would be welcome too, but only after the rest.",
             "if there is time, {labels} would be nice to have.",
             "{labels} would be a bonus.",
+            "it would be nice to have {labels} as well.",
+            "{labels}: welcome, but no need to hurry.",
+            "a proof of {labels} would be welcome at some point.",
         ),
         "restrict": (
             "for {labels}, keep the divisor and restrict n.",
             "in {labels} I need the divisor as it is, even if that holds for fewer n.",
             "{labels} has to keep its divisor; let it be about fewer n.",
+            "I'd restrict n in {labels}, the divisor has to stay.",
+            "please prove {labels} for fewer n, and keep the divisor.",
         ),
         "weaken": (
             "for {labels}, take a smaller divisor, but keep the n.",
             "{labels} should stay about the same n, with a smaller divisor.",
             "I would rather have a weaker divisor in {labels} than lose any n.",
+            "a smaller divisor will do in {labels}.",
+            "go for a weaker divisor in {labels}, that is enough for me.",
         ),
         "general": (
             "I'd like {labels} in full generality.",
@@ -106,10 +118,14 @@ PHRASES: Final = Phrases(
             "I don't follow {step}: {why}.",
             "{step} looks wrong to me: {why}.",
             "{step} can't be right: {why}.",
+            "{step} is wrong, if you ask me: {why}.",
+            "I stumbled over this: {step} looks wrong, {why}.",
         ),
         "missing": (
             "I still miss a proof of {labels}.",
             "there is no proof of {labels} yet.",
+            "I still need a proof of {labels}.",
+            "I looked for {labels} and found no proof of it.",
         ),
         "fails": (
             "I see that {labels} fails at n = {n}.",
@@ -122,7 +138,7 @@ PHRASES: Final = Phrases(
         ),
         "all": ("all of them matter.", "I need every one of them."),
     },
-    openings=("", "", "", "Well, ", "By the way: "),
+    openings=("", "", "", "Well, ", "By the way: ", "To be clear: ", "For my purposes, "),
 )
 """Their statements, by topic."""
 
@@ -132,12 +148,20 @@ AMBIGUOUS: Final[Mapping[str, Sequence[str]]] = {
         "Mostly the ones in the middle matter.",
         "The last few matter most.",
         "The harder ones matter most, I'd say.",
+        "I need the main ones first.",
+        "Whatever the introduction quotes.",
     ),
     "form": (
         "Then change it so that it is true.",
         "It has to be mended, of course.",
+        "Find a version that is right.",
+        "Well, make it hold somehow.",
     ),
-    "lemma": ("Some lemma might come in handy.", "I like a good lemma."),
+    "lemma": (
+        "Some lemma might come in handy.",
+        "I like a good lemma.",
+        "A lemma that I can quote would be nice.",
+    ),
 }
 """Their ambiguous statements."""
 

@@ -19,17 +19,38 @@ __all__ = ("hint", "hinted", "hints")
 _SPELLED: Final = 10  # numbers up to this are words
 
 _FIXED: Final[Mapping[str, tuple[str, ...]]] = {
-    "children under 10": ("our little ones are with us, so keep that in mind.",),
-    "parties": ("it may get a bit loud in the evenings.",),
-    "pets": ("we are not alone: there are four paws in the family.",),
+    "children under 10": (
+        "our little ones are with us, so keep that in mind.",
+        "the small ones get tired early, you know.",
+    ),
+    "parties": (
+        "it may get a bit loud in the evenings.",
+        "we have something to celebrate.",
+    ),
+    "pets": (
+        "we are not alone: there are four paws in the family.",
+        "somebody furry comes along.",
+    ),
     "smoking": ("some of us step outside every hour, if you see what I mean.",),
-    "visitors": ("somebody may drop in on us while we are there.",),
+    "visitors": (
+        "somebody may drop in on us while we are there.",
+        "we know a lot of people down there.",
+    ),
     "entire room": ("we like to have some peace at night.",),
     "private room": ("we like to have some peace at night.",),
-    "shared room": ("where we sleep need not be grand.",),
+    "shared room": (
+        "where we sleep need not be grand.",
+        "a bed is a bed, as far as I am concerned.",
+    ),
     "not shared room": ("we like to have some peace at night.",),
-    "no flight": ("we'd rather keep our feet on the ground.",),
-    "no self-driving": ("nobody is keen on long hours on the road.",),
+    "no flight": (
+        "we'd rather keep our feet on the ground.",
+        "I get nervous when I leave the ground.",
+    ),
+    "no self-driving": (
+        "nobody is keen on long hours on the road.",
+        "we would like somebody else to take us around.",
+    ),
 }
 
 
@@ -45,11 +66,23 @@ def hints(fact: Fact) -> tuple[str, ...]:
         few = (
             counted(thousands, "thousand", "thousand") if thousands <= _SPELLED else "many thousand"
         )
-        return ("nothing too fancy, please.", f"somewhere below {few}, all in all.")
+        return (
+            "nothing too fancy, please.",
+            "please do not ruin us.",
+            f"somewhere below {few}, all in all.",
+        )
     if fact.slot == "people":
         pair = value in (2, 3)
-        return ("a couple of us are going.",) if pair else ("there are a few of us, you know.",)
-    return ("not too much moving around, please.",) if fact.slot == "cities" else ()
+        return (
+            ("a couple of us are going.", "there is a couple of us.")
+            if pair
+            else ("there are a few of us, you know.", "we are quite a crowd.")
+        )
+    return (
+        ("not too much moving around, please.", "we don't want to live out of a suitcase.")
+        if fact.slot == "cities"
+        else ()
+    )
 
 
 def hint(fact: Fact, random: Random) -> str | None:

@@ -24,7 +24,17 @@ __all__ = (
     "wordings",
 )
 
-_OPENINGS: Final = ("", "", "By the way: ", "Just so you know: ", "Oh, and one thing: ")
+_OPENINGS: Final = (
+    "",
+    "",
+    "",
+    "By the way: ",
+    "Just so you know: ",
+    "Oh, and one thing: ",
+    "Please note: ",
+    "Ah, before I forget: ",
+    "What matters to us: ",
+)
 
 _NUMBERED: Final[Mapping[Slot, tuple[str, ...]]] = {
     "people": (
@@ -32,64 +42,126 @@ _NUMBERED: Final[Mapping[Slot, tuple[str, ...]]] = {
         "we are a group of {n}.",
         "it's {people} in total.",
         "{people} are going.",
+        "we are {people}.",
+        "please plan for {people}.",
+        "our group of {n} is complete now.",
+        "count {people} in.",
     ),
     "cities": (
         "I'd like to visit {cities}.",
         "please make it {cities}.",
         "we were thinking of {cities}.",
+        "{cities} would suit us.",
+        "we would love to get to know {cities}.",
+        "plan for {cities}, please.",
+        "{cities} is what we have in mind.",
     ),
     "budget": (
         "our budget is ${dollars}.",
         "we can spend ${dollars} at most.",
         "all of it together should stay within ${dollars}.",
         "please don't go over ${dollars} in total.",
+        "the whole trip may cost ${dollars} at most.",
+        "${dollars} is our limit for everything.",
+        "we have ${dollars} for all of it.",
+        "more than ${dollars} we cannot afford.",
     ),
 }
-_ALONE: Final = ("it's just me.", "I'm travelling alone.", "I'm going by myself.")
-_ONE_CITY: Final = ("one city is enough for us.", "I'd like to stay in a single city.")
+_ALONE: Final = (
+    "it's just me.",
+    "I'm travelling alone.",
+    "I'm going by myself.",
+    "nobody comes along, I go on my own.",
+    "it is a solo trip.",
+)
+_ONE_CITY: Final = (
+    "one city is enough for us.",
+    "I'd like to stay in a single city.",
+    "please keep us in one city all the time.",
+    "we don't want to change places: one city will do.",
+)
 
 _CUISINES: Final = (
     "we'd love some {cuisines} food.",
     "could you work in {cuisines} meals?",
     "we really want to eat {cuisines} on this trip.",
+    "we all like {cuisines} dishes.",
+    "please look for places that serve {cuisines} food.",
+    "{cuisines} food has to be part of it.",
+    "the meals should include {cuisines} dishes.",
 )
 
 _FIXED: Final[Mapping[str, tuple[str, ...]]] = {
     "children under 10": (
         "our kids are small, so the places have to accept them.",
         "we have young children with us and need places that take them.",
+        "the kids come along, they have to be welcome where we stay.",
+        "we travel with two small children, so they must be allowed.",
     ),
     "parties": (
         "we'd like to throw parties where we stay, so that has to be fine there.",
         "we need places that don't mind parties.",
+        "we plan a party or two at the place, please make sure that they allow it.",
+        "it has to be a place where parties are allowed.",
     ),
     "pets": (
         "our dog comes with us, so we need places that take pets.",
         "the places should be fine with pets.",
+        "we won't leave the dog at home, so look for places where it may stay.",
+        "pets have to be allowed, ours is coming.",
     ),
     "smoking": (
         "some of us smoke, so that has to be fine at the place.",
         "we need to be able to smoke where we stay.",
+        "please only take places where smoking is allowed.",
+        "I smoke, so the place must allow it.",
     ),
     "visitors": (
         "friends want to drop by, so visitors have to be fine at the place.",
         "we need to be able to have visitors over.",
+        "we expect visitors, the place has to allow them.",
+        "visitors should be allowed where we stay.",
     ),
     "entire room": (
         "we'd like an entire place to ourselves.",
         "please find us whole apartments.",
+        "we want the whole place for ourselves.",
+        "nothing less than an entire home, please.",
+        "whole flats only, please.",
     ),
-    "private room": ("a private room would be right for us.", "please book private rooms."),
-    "shared room": ("shared rooms would be right for us.", "please put us in shared rooms."),
+    "private room": (
+        "a private room would be right for us.",
+        "please book private rooms.",
+        "private rooms, please.",
+        "we each want a private room, that is all.",
+    ),
+    "shared room": (
+        "shared rooms would be right for us.",
+        "please put us in shared rooms.",
+        "a shared room is just what we want.",
+        "we like to meet people, so take shared rooms.",
+    ),
     "not shared room": (
         "we don't want to share a room with strangers.",
         "please, no shared rooms.",
+        "no shared rooms for us.",
+        "I won't sleep in shared rooms, so not that.",
     ),
-    "no flight": ("we'd rather not fly.", "no planes, please.", "we don't want to take a flight."),
+    "no flight": (
+        "we'd rather not fly.",
+        "no planes, please.",
+        "we don't want to take a flight.",
+        "please leave out flights.",
+        "we want to stay on the ground, so no flights.",
+        "flights are out for us.",
+    ),
     "no self-driving": (
         "we'd rather not drive ourselves.",
         "none of us drives, so no rental car please.",
         "I don't want to sit behind the wheel.",
+        "please plan it without driving ourselves.",
+        "self-driving is out.",
+        "we cannot drive, so please avoid rental cars.",
     ),
 }
 
@@ -102,7 +174,12 @@ _TOPIC_NAMES: Final[Mapping[Slot, str]] = {
     "cuisine": "food",
     "transportation": "how we get around",
 }
-_INDIFFERENT: Final = ("I have no preference about {topic}.", "no wish on my side about {topic}.")
+_INDIFFERENT: Final = (
+    "I have no preference about {topic}.",
+    "no wish on my side about {topic}.",
+    "no preference on {topic}, really.",
+    "I have no wish as to {topic}.",
+)
 
 _QUESTIONS: Final[Mapping[Slot, tuple[str, ...]]] = {
     "people": ("How many people are travelling?", "How many of you will be going?"),

@@ -9,7 +9,8 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from ....engine.errors import InvalidInput
-from ....tasks.phrases import Patterns, Phrases, is_deferral
+from ....tasks.phrases import Patterns, Phrases
+from ....users.deferrals import is_deferral
 from ..maths.expressions import find_problems, parse_number
 
 __all__ = ("SAYING", "Said", "read_said")
@@ -22,11 +23,17 @@ SAYING: Final = Phrases(
             "I got {answer} for that one.",
             "it should be {answer}.",
             "{answer}?",
+            "my answer is {answer}.",
+            "I make it {answer}.",
+            "{answer}, if I did that right.",
+            "is it {answer}?",
         ),
         "result of": (
             "for {problem} I get {answer}.",
             "{problem} gives {answer}, I think.",
             "I got {answer} for {problem}.",
+            "{problem} is {answer}, I guess.",
+            "{problem}: {answer}.",
         ),
         "working": ("I {does}.", "what I do is: I {does}.", "because I {does}."),
         "fuzzy": (
@@ -41,41 +48,67 @@ SAYING: Final = Phrases(
             "I wrote {answers}.",
             "I have written down {answers}.",
             "so, {answers}.",
+            "I put down {answers}.",
+            "my try: {answers}.",
+            "I came up with {answers}.",
+            "that makes {answers}.",
+            "I have {answers} now.",
+            "{answers}, is that better?",
+            "here is what I get: {answers}.",
         ),
         "one": ("{answer} for number {number}",),
         "copied": (
             "thanks, I have copied that.",
             "great, I have put that on the sheet.",
             "okay, written down.",
+            "got it, it is on the sheet.",
+            "thanks, that one is filled in.",
         ),
         "stuck": (
             "I don't get number {number}. How do I start?",
             "what do I have to do in number {number}?",
             "number {number} makes no sense to me.",
+            "I am stuck on number {number}.",
+            "I do not understand number {number} at all.",
+            "no idea how number {number} goes.",
         ),
         "begs": (
             "can't you just tell me what number {number} is?",
             "could you just give me the answer to number {number}?",
             "just tell me number {number}, please.",
+            "give me the answer to number {number}, please?",
+            "number {number} is too hard, just tell me.",
         ),
         "no idea": (
             "no idea, to be honest.",
             "I don't know.",
             "can't you just tell me?",
             "not sure, can you do it?",
+            "no idea, sorry.",
+            "I don't know how that works.",
+            "I really have no idea.",
+        ),
+        "not now": (
+            "not now, I want to get on with the sheet.",
+            "can we skip that one? I'd rather do my homework.",
+            "no extra problems, please.",
+            "that is not on my sheet, let us skip it.",
         ),
         "complete": (
             "that is all of it, I think.",
             "I am through with the sheet.",
             "done, I hope.",
+            "I think that was all of it.",
+            "I have done every number.",
         ),
     },
-    openings=("", "", "", "hmm, ", "okay, "),
+    openings=("", "", "", "hmm, ", "okay, ", "well, ", "right, "),
 )
 """All messages of students, except their request."""
 
 _READ: Final = Patterns(
     {
+        "not now": r"\bnot now\b|\bskip (?:that|it)\b|\bno extra problems\b",
         "begs": r"\bjust (?:tell|give)\b|can you do it|\bgive me the answer",
         "stuck": r"\b(?:don't|do not) (?:get|understand)\b|how do I start|what do I (?:have to )?do"
         r"|makes no sense|\bstuck (?:on|in|with)\b|no idea how number",
@@ -126,6 +159,8 @@ def read_said(text: str, asked: tuple[str, ...]) -> Said:
     heard = {one.key for one in _READ.read(text)}
     named = _ITEM.search(text)
     number = int(named[1]) if named else 0
+    if "not now" in heard:
+        return Said()
     if "begs" in heard:
         return Said(begs=number or -1)
     if "stuck" in heard:

@@ -54,7 +54,7 @@ from duolog.examples.travel.plan.text import render_plan
 from duolog.examples.travel.planner.finds import Finds
 from duolog.examples.travel.planner.knowledge import knowledge_from_request
 from duolog.examples.travel.planner.planner import needed_searches, plan_trip
-from duolog.tasks.phrases import is_deferral, say_deferral
+from duolog.users.deferrals import is_deferral, say_deferral
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from properties import examples

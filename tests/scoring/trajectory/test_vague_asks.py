@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 from duolog.scoring.turns import is_vague
-from duolog.tasks.phrases import DEFERRALS
 from duolog.tasks.rule_user import VAGUE
+from duolog.users.deferrals import DEFERRALS
 
 LABELLED: dict[str, list[str]] = json.loads(
     (Path(__file__).parent / "vague_asks.json").read_text(encoding="utf-8")

@@ -1,0 +1,39 @@
+"""Answers that leave a decision to the other, and how to tell them."""
+
+from __future__ import annotations
+
+import re
+from random import Random
+from typing import Final
+
+__all__ = ("DEFERRALS", "is_deferral", "say_deferral")
+
+DEFERRALS: Final = (
+    "Whatever you think is best.",
+    "I don't remember.",
+    "You decide, please.",
+    "I leave that to you.",
+    "Up to you.",
+    "Doesn't matter to me.",
+    "That's your call.",
+    "Your choice.",
+    "I can't recall right now.",
+    "Can't remember, sorry.",
+)
+"""Answers that leave a decision to the other."""
+
+_DEFERRING = re.compile(
+    r"whatever you (?:think|like|prefer)|\byou decide|\bup to you\b|\byour (?:call|choice)\b|"
+    r"\b(?:don't|can't|do not|cannot) (?:really )?(?:remember|recall)|\bno (?:preference|wish)\b|"
+    r"\bleave (?:that|it|this) to you\b|\bsurprise me\b|\b(?:doesn't|does not) matter to me\b"
+)
+
+
+def say_deferral(words: Random) -> str:
+    """An answer that leaves the decision to the other."""
+    return words.choice(DEFERRALS)
+
+
+def is_deferral(text: str) -> bool:
+    """Whether a message leaves a decision to the other, instead of stating something."""
+    return _DEFERRING.search(text.lower().replace("’", "'")) is not None
