@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import final
+from typing import TypeAlias, final
 
 from ..engine.errors import InvalidInput
 from ..engine.events import Participant
@@ -23,7 +23,10 @@ from .mind import AgentMind, Intent
 from .model_mind import ModelMind, agent_messages, habit_lines, prompt_digest
 from .settings import agent_settings
 
-__all__ = ("agent_player",)
+__all__ = ("Judged", "agent_player")
+
+Judged: TypeAlias = Callable[[AgentMind, ModelConversation], AgentMind]
+"""Puts a judge behind the mind of an agent on a model, which reads what the agent says."""
 
 
 def agent_player(
@@ -35,6 +38,7 @@ def agent_player(
     rules: Callable[[Habits], AgentMind] | None = None,
     control: ControlRules | None = None,
     habits: Habits = USUAL,
+    judged: Judged | None = None,
     name: str = "agent",
 ) -> Player:
     """The agent of a cell's session.
@@ -47,6 +51,7 @@ def agent_player(
         rules: makes the rules that the task ships for agents, if it ships any.
         control: the rules of control that it ships for adaptive ones; None for the defaults.
         habits: that agents have in it, unless a variant has others.
+        judged: what the task does with the mind of an agent on a model, if anything.
         name: of the participant.
 
     Raises:
@@ -71,6 +76,7 @@ def agent_player(
             rules=mind,
             control=steering,
             habits=had,
+            judged=judged,
             name=name,
         )
     if mind is None:
@@ -92,6 +98,7 @@ def model_agent(
     rules: Callable[[], AgentMind] | None,
     control: ControlRules,
     habits: Habits,
+    judged: Judged | None,
     name: str,
 ) -> Player:
     """An agent on a model; see ``players.agent_player``.
@@ -101,7 +108,8 @@ def model_agent(
     """
 
     def mind(conversation: ModelConversation) -> AgentMind:
-        return ModelMind(conversation, brief, habits)
+        mind = ModelMind(conversation, brief, habits)
+        return mind if judged is None else judged(mind, conversation)
 
     return model_player(
         Participant(

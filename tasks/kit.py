@@ -15,7 +15,7 @@ import msgspec
 from ..agents.habits import USUAL, Habits
 from ..agents.kinds import KINDS
 from ..agents.mind import AgentMind
-from ..agents.players import agent_player
+from ..agents.players import Judged, agent_player
 from ..engine import codec
 from ..engine.errors import InvalidInput
 from ..engine.events import JSON, Participant, SessionOpened
@@ -146,6 +146,8 @@ class TaskSpec(msgspec.Struct, Generic[W], frozen=True, kw_only=True):
         audit: makes the scorers that audit simulated users on models.
         part: the part of the human, for a real person who plays it; None for none.
         rules_only: why no model can be its agent; empty if one can.
+        judged: has a model read what an agent on a model says, and adds what follows from it to the agent's
+            decisions; None: what it says is only said.
         asking: makes the scorer of a session in which a model reads outputs; None: ``utility`` does.
     """
 
@@ -170,6 +172,7 @@ class TaskSpec(msgspec.Struct, Generic[W], frozen=True, kw_only=True):
     asking: Callable[[W, Models, ModelUse], Scorer] | None = None
     part: Part | None = None
     rules_only: str = ""
+    judged: Judged | None = None
 
 
 @final
@@ -321,6 +324,7 @@ class KitTask(Generic[W]):
             rules=spec.agent,
             control=spec.control,
             habits=spec.habits,
+            judged=spec.judged,
         )
 
     def _user(self, ident: str, cell: Cell, setting: Setting) -> Player:

@@ -26,6 +26,7 @@ from .student.changing import StudentChanging
 from .student.fold import StudentFold
 from .student.learning import Lesson, practise, take_in
 from .student.student import Student, expected_score, profile_of, tiredness
+from .tutor.judge import JudgedTutor
 
 __all__ = ("best_lesson", "score_of", "tutoring_scorer", "tutoring_task", "witness_of")
 
@@ -158,9 +159,8 @@ def tutoring_task() -> KitTask[Instance]:
     return KitTask(
         TaskSpec(
             name=TUTORING,
-            description="teach a student by their homework: misconceptions, practice, and a test afterwards "
-            "(rules only)",
-            rules_only="what a tutor on a model explains in its own words cannot be credited to a skill",
+            description="teach a student by their homework: misconceptions, practice, and a test afterwards",
+            judged=JudgedTutor,
             brief=_BRIEF,
             part=Part(
                 role="You are a student with homework in mathematics. A tutor helps you with it.",

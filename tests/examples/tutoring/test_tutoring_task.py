@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 from duolog.cli import main
 from duolog.engine.errors import InvalidInput
@@ -30,8 +31,9 @@ from duolog.examples.tutoring.sheet import number_of, read_sheet, written
 from duolog.examples.tutoring.student.fold import StudentFold
 from duolog.examples.tutoring.student.student import profile_of, student_of
 from duolog.examples.tutoring.tutoring_task import tutoring_task
-from duolog.tasks.kit import HUMAN_ALONE
+from duolog.tasks.kit import HUMAN_ALONE, KitTask
 from duolog.testing import Played, by, played, records_of
+from toy_task import SPEC
 
 TASK = tutoring_task()
 TOGETHER = ("one-stage", "two-stage", "careful", "adaptive")
@@ -208,13 +210,19 @@ def test_what_is_no_instance_is_refused() -> None:
         TASK.session(Cell(agent="auto", user=NOBODY, instance="first", seed=0), Setting())
 
 
-def test_no_tutor_can_be_played_by_a_model(
+def test_a_tutor_on_a_model_is_judged_by_it(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Explanations in free words could not be credited to a skill."""
-    for more in ((), ("--dry-run",)):
-        assert main(["run", "tutoring", "--models", "m", "--log", f"{tmp_path}/a.db", *more]) == 2
-        assert "tutoring is rules only" in capsys.readouterr().err
+    asked = ["run", "tutoring", "--models", "m", "--sessions", "1", "--agents", "two-stage"]
+    assert main([*asked, "--users", "lazy", "--log", f"{tmp_path}/a.db", "--dry-run"]) == 0
+    assert "calls" in capsys.readouterr().out
+
+
+def test_a_task_on_rules_only_refuses_models() -> None:
+    task = KitTask(msgspec.structs.replace(SPEC, rules_only="nothing reads what it says"))
+    cell = Cell(agent="two-stage", user="lazy", model="m", instance="0", seed=0)
+    with pytest.raises(InvalidInput, match="rules only: nothing reads what it says"):
+        task.session(cell, Setting())
 
 
 # --- what teaches ---------------------------------------------------------------------------------
