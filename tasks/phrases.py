@@ -14,13 +14,17 @@ from typing import Final, final
 import msgspec
 
 from ..engine.text import NUMBER_WORDS
+from ..users.deferrals import DEFERRALS, is_deferral, say_deferral
 
 __all__ = (
+    "DEFERRALS",
     "Heard",
     "Patterns",
     "Phrases",
     "counted",
+    "is_deferral",
     "number_in",
+    "say_deferral",
     "sentences",
     "spelled",
     "unread",

@@ -55,7 +55,7 @@ _ASKING: Final = (
     "Do you see a way to work this in?",
     "May I point something out?",
 )
-"""Questions before what a person says of their own accord."""
+"""Questions before an unprompted message."""
 
 CHECKING: Final = (
     "Is that what you want to know?",
@@ -117,7 +117,7 @@ _EARLY: Final = (
     "It just came to my mind while I was waiting.",
     "I would rather tell you now than at the end.",
 )
-"""Before what a person adds while there is no output."""
+"""Before an unprompted message while the agent works on the first output."""
 
 _MUSINGS: Final = (
     "I had to think about that for a moment.",
@@ -244,7 +244,7 @@ class Mannered:
             return decision  # a yes or a no comes first
         text = said[0].text
         if is_deferral(text):
-            return decision  # whoever leaves it to the other has nothing to add
+            return decision  # a deferral says all that there is to say
         alone = intent == "feedback" and len(decision.verbs) == 1
         before = await self._before(text, view, persona, words, _situation(decision, view, intent))
         last = _last_statement(view)
@@ -308,7 +308,7 @@ class _Situation(NamedTuple):
 
 
 def _situation(decision: Decision, view: View, intent: UserIntent) -> _Situation:
-    """What fits: a report on one's own work, an answer, or something said of one's own accord."""
+    """What fits: a report on one's work, an answer, or an unprompted message."""
     if len(decision.verbs) > 1 or _has_worked(view):
         return _Situation((), _WORK)
     last = view.messages[-1] if view.messages else None

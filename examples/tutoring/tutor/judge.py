@@ -1,7 +1,7 @@
 """Credits what a tutor on a model explains in its own words: a model reads each message for lessons.
 
 A tutor on rules teaches by the act ``Teach``. A tutor on a model may take that act, too. If it only speaks, the judge
-reads its message by a rubric, and what it finds is recorded as ``Teach`` before the message. ``docs/gallery/tutoring.md``
+reads its message by a rubric, and the lessons that it finds are recorded as ``Teach`` before the message. ``docs/gallery/tutoring.md``
 says how far readers agree with labels.
 """
 
@@ -50,7 +50,7 @@ def judge_prompt(message: str, before: str) -> str:
 
 
 def read_verdict(text: str) -> tuple[Teach, ...]:
-    """The lessons in a judge's reply, each skill once; none if it has no line of a lesson.
+    """The lessons in a judge's reply, each skill once; none if it lists no lessons.
 
     Raises:
         InvalidInput: a line has other parts, an unknown skill or misconception, or a problem that does not
@@ -89,7 +89,7 @@ class JudgedTutor:
         self._conversation = conversation
 
     async def step(self, view: View, *, alone: bool) -> Decision:
-        """The tutor's step, with what its message teaches."""
+        """The tutor's step, with the lessons of its message."""
         decision = await self._mind.step(view, alone=alone)
         return decision if alone else await self._credited(view, decision)
 
@@ -98,11 +98,11 @@ class JudgedTutor:
         return await self._mind.plan(view)
 
     async def message(self, view: View) -> Decision:
-        """The tutor's message, with what it teaches."""
+        """The tutor's message, with its lessons."""
         return await self._credited(view, await self._mind.message(view))
 
     async def report(self, view: View, *, final: bool) -> Decision:
-        """The tutor's report, with what it teaches."""
+        """The tutor's report, with its lessons."""
         return await self._credited(view, await self._mind.report(view, final=final))
 
     def estimate(self, view: View) -> float | None:
@@ -110,7 +110,7 @@ class JudgedTutor:
         return self._mind.estimate(view)
 
     async def act(self, view: View) -> Decision:
-        """The tutor's act; taking ``Teach`` itself needs no judge."""
+        """The tutor's act, which may be ``Teach``; it is not judged."""
         return await self._mind.act(view)
 
     async def _credited(self, view: View, decision: Decision) -> Decision:
