@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast, final
 import msgspec
 
 from ...engine import codec
+from ...engine.budget import Budget
 from ...engine.errors import InvalidInput, MissingExtra
 from ...engine.events import JSON, ScorerRef, Tokens, UtilityScored
 from .conversation.builder import Cast
@@ -245,6 +246,8 @@ _DOWN: Final = frozenset(
     {"down", "thumbs_down", "thumbs-down", "negative", "bad", "dislike", "false", "0", "-1", "👎"}
 )
 _LIKERT: Final = range(1, 6)
+_DOCUMENT: Final = Budget(objects=1 << 20)
+"""Limits for a document: its values become objects of Python, of about 250 bytes each."""
 
 
 @final
@@ -464,6 +467,7 @@ class MappingImporter:
 
 
 def _document(piece: Piece) -> JSON:
+    _DOCUMENT.check_json(piece.data)
     if bytes(piece.data).lstrip()[:1] == b"[":
         return decode(piece.data, list[JSON])
     return decode(piece.data, dict[str, JSON])

@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 import duolog
 import pytest
+from duolog.engine.budget import Budget
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import (
     ActionResolved,
@@ -21,6 +22,7 @@ from duolog.engine.events import (
     SnapshotTaken,
     UtilityScored,
 )
+from duolog.interop.importers import mapping
 from duolog.interop.importers.mapping import MappingImporter, load_mapping
 from duolog.interop.importers.preview import preview_foreign
 from duolog.interop.importers.protocol import Reading
@@ -280,3 +282,15 @@ def test_a_label_with_a_field_of_its_own_is_refused(tmp_path: Path) -> None:
     text = DESK.replace("country =", "agent =")
     with pytest.raises(InvalidInput, match=r"session\.labels\.agent: use session\.agent"):
         load_mapping(write_text(tmp_path, text))
+
+
+def test_a_document_of_too_many_values_is_refused_before_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert mapping._DOCUMENT.objects == 1 << 20  # about 250 MB of objects
+    monkeypatch.setattr(mapping, "_DOCUMENT", Budget(objects=1000))
+    source = tmp_path / "many.json"
+    source.write_text("{" + '"k":0,' * 1000 + '"k":0}')
+    importer = MappingImporter(load_mapping(write_text(tmp_path, DESK)))
+    (problem,) = preview_foreign(source, importer, Reading()).remarks
+    assert "1,000" in problem.what
