@@ -178,7 +178,7 @@ async def verify_bundle(path: Path) -> Verified:
                     )
             if not checks["numbers from the tables"]:
                 checks["data card"] = await anyio.to_thread.run_sync(
-                    _wrong_card, tables, held, counts
+                    _wrong_card, folder, held, counts
                 )
         return Verified(checks=checks, package=held.about.package)
 
@@ -232,14 +232,13 @@ def _wrong_report(source: str, held: _Held) -> str:
     return _difference(held.report, report) or _difference(held.text, text)
 
 
-def _wrong_card(tables: str, held: _Held, counts: Counter[str] | None) -> str:
-    """The first line of the data card that differs, likewise; without records who took part is not known."""
+def _wrong_card(folder: Path, held: _Held, counts: Counter[str] | None) -> str:
+    """The first line of the data card that differs, likewise; without readable records who took part is not known."""
     from .sources import load
 
-    sessions = len(load([tables], Options(), workers=1))
-    found = _data_card(
-        held.about, counts or Counter(), held.manifests, sessions, counts is not None
-    )
+    sessions = len(load([str(folder / _TABLES)], Options(), workers=1))
+    records = (folder / _RECORDS).is_file()
+    found = _data_card(held.about, counts or Counter(), held.manifests, sessions, records)
     if counts is None:
         parts = [text.partition(_WHO)[0] for text in (held.card, found)]
         return _difference(parts[0], parts[1], "the data card")

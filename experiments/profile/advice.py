@@ -120,7 +120,7 @@ def recommend(
     resamples: int = 1000,
     seed: int = 0,
 ) -> Recommendation | None:
-    """The recommendation; None without sessions.
+    """The recommendation; None without a session with an agent.
 
     Compared are the problems that every choice has played, if there are any.
 
@@ -132,7 +132,7 @@ def recommend(
         seed: of the draws.
     """
     names = list(dict.fromkeys(one.agent for one in signs))
-    if not names:
+    if not set(names) - {ALONE}:  # a budget that is used up says nothing for the human alone
         return None
     every = signs
     signs = _shared(signs, names)

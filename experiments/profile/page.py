@@ -75,9 +75,9 @@ def profile_document(
     """
     verdict = [*_verdict(found), *_faithful(fidelity)]
     sections = [Section(title="Verdict", named=True, notes=verdict)]
-    if found.diagnoses:
-        sections.append(_diagnoses(found.diagnoses))
-        sections.append(_sessions(found.diagnoses, links, commands))
+    if diagnosed := _diagnosed(found):
+        sections.append(_diagnoses(diagnosed))
+        sections.append(_sessions(diagnosed, links, commands))
     if found.recommendation is not None:
         sections.append(_choices(found.recommendation))
     if found.sensitivity:
@@ -148,8 +148,14 @@ def _verdict(found: Profile) -> Iterator[Note]:
             "not show what kind of collaborator it is. duolog show says why a session failed.",
             warning=True,
         )
-    for kind in dict.fromkeys(one.kind for one in found.diagnoses.values()):
-        alike = {name: one for name, one in found.diagnoses.items() if one.kind == kind}
+    diagnosed = _diagnosed(found)
+    if lacking := [name for name in found.diagnoses if name not in diagnosed]:
+        yield Note(
+            text=f"Nothing is known of it with {', '.join(lacking)}: no session with a score that did not fail.",
+            warning=True,
+        )
+    for kind in dict.fromkeys(one.kind for one in diagnosed.values()):
+        alike = {name: one for name, one in diagnosed.items() if one.kind == kind}
         where = ", ".join(alike)
         least = min(one.certainty for one in alike.values())
         yield Note(
@@ -182,6 +188,11 @@ def _verdict(found: Profile) -> Iterator[Note]:
                 warning=True,
             )
     yield from map(_rule, advice.rules)
+
+
+def _diagnosed(found: Profile) -> Mapping[str, Diagnosis]:
+    """The diagnoses that rest on any session."""
+    return {name: one for name, one in found.diagnoses.items() if one.sessions}
 
 
 def _rule(rule: Rule) -> Note:

@@ -300,12 +300,16 @@ def session_ids(plan: ProfilePlan, agents: Sequence[str] | None = None) -> froze
 
 
 def columns_of_profile(plan: ProfilePlan) -> Columns:
-    """The columns of the sessions of a plan that the log holds, for a report on them."""
+    """The columns of the sessions of a plan that the log holds to their end, for a report on them."""
     from ...scoring.trajectory.options import Options
 
     mine = session_ids(plan)
     columns = load([plan.log], Options())
-    rows = [row for row, session in enumerate(columns.session) if session in mine]
+    rows = [
+        row
+        for row, session in enumerate(columns.session)
+        if session in mine and columns.state.of(row) != "open"
+    ]
     return columns.take(np.array(rows, np.int64))
 
 

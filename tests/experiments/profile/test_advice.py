@@ -94,3 +94,4 @@ def test_rules_of_control_answer_what_was_diagnosed() -> None:
     assert [rule.text for rule in found.rules] == [RULES["sustained"]]
     assert found.margin.reason == "there is nothing to compare it with"
     assert recommend([], {}) is None
+    assert recommend([*played("human-alone", [0.9], 9.0, alone=True)], {}) is None
