@@ -14,7 +14,7 @@
 # make adapters  plays 100 episodes each through Gymnasium, verifiers and TRL, which it installs into .venv-adapters/: 6 GB
 # make bench  speeds, as ratios to the least that the same work can cost; QUICK=1 a tenth of the work
 # make bench-check   the same, compared with figures that are kept: fails on more than 10 % less
-# make release-check   builds wheel and sdist, checks them, and installs the wheel
+# make release-check   make bench-check, then builds wheel and sdist, checks them, and installs the wheel
 # make docs   builds the documentation into build/site/
 # make setup  only makes .venv and installs Duolog into it, for development
 #
@@ -143,6 +143,7 @@ adapters-%:
 	.venv-adapters/$*/bin/python -P -m duolog.benchmarks.adapters $* $(ARGS)
 
 release-check: $(WITH_DEV)
+	$(MAKE) --no-print-directory bench-check ARGS=
 	$(RUN) pytest -m release $(ARGS)
 
 docs: $(WITH_DEV)
