@@ -17,6 +17,7 @@ from ..runtime import run
 
 if TYPE_CHECKING:
     from ...engine.log.contract import EventLog
+    from ...scoring.index.contents import ContentSearch
     from ...scoring.index.lines import ListedSession
     from ...scoring.index.order import SessionOrder
     from ...scoring.index.query import SessionQuery
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ("sessions_command",)
 
 _AT_ONCE = 1 << 16  # characters that are printed at once
+_SNIPPETS = 100  # sessions whose texts are read at once
 _AROUND = 4  # lines of a screen without a session
 _LEAST = 10  # sessions, on the smallest screen
 
@@ -36,6 +38,7 @@ _LEAST = 10  # sessions, on the smallest screen
         "duolog sessions demo.db",
         "duolog sessions demo.db agent=two-stage state=abandoned,tolerance tau=2",
         "duolog sessions demo.db --where tag=wrong-goal --where reviewer!=anna",
+        "duolog sessions demo.db --search refund",
         "duolog sessions demo.db utility=..0.3 --sort utility --limit 20 --json",
         note=f"{FILTERS}\n\nMeasurements are kept in the log, so the next list is quick.",
     ),
@@ -49,6 +52,13 @@ def sessions_command(
     where: Annotated[
         list[str] | None,
         typer.Option(metavar="FILTER", help="A filter as an option; may be given several times."),
+    ] = None,
+    search: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="Only sessions that hold all of these words; words in double quotes hold together.",
+        ),
     ] = None,
     state: Annotated[
         str | None,
@@ -81,6 +91,9 @@ def sessions_command(
 
     If a session has no utility, the list says why; --json as utility_missing. Whose utility counts, if
     several scorers measured it: see --utility.
+
+    --search looks into messages, actions, outputs and comments, and shows the text around the first match. The
+    first search of a log takes long: it makes an index that the log keeps.
     """
     from ...scoring.index.order import parse_order
     from ...scoring.index.query import parse_query
@@ -91,7 +104,11 @@ def sessions_command(
     order = None if sort is None else parse_order(sort)
 
     async def main() -> None:
+        nonlocal query
         async with existing_log(log) as opened:
+            contents = None
+            if search is not None:
+                contents, query = await _searched(opened, query, search)
             options = Options(utility=utility)
             if utility is not None:
                 from ...experiments.sources import check_scorers
@@ -100,10 +117,13 @@ def sessions_command(
             fits = None if limit is not None or as_json else _lines_of_screen()
             asked_for = limit if fits is None else fits + 1  # one more tells whether there are more
             found = _found(opened, query, order, asked_for, options, log)
+            if contents is not None and search is not None:
+                found = _with_snippets(found, contents, search)
             if as_json:
                 await _print_json(found)
             else:
-                await _print_table(found, opened, query, asked, fits)
+                terms = [*asked, *(() if search is None else (f"--search {search}",))]
+                await _print_table(found, opened, query, terms, fits)
 
     run(main)
 
@@ -134,6 +154,42 @@ async def _found(
         )
         async for one in found:
             yield one
+
+
+async def _searched(
+    log: EventLog, query: SessionQuery, text: str
+) -> tuple[ContentSearch, SessionQuery]:
+    """The search of a log's contents, and the query for the sessions that it found."""
+    from msgspec.structs import replace
+
+    from ...scoring.index.contents import search_contents
+    from ..text.progress import RecordProgress
+
+    with RecordProgress("reading contents", None) as progress:
+        contents, found = await search_contents(log, text, progress=progress)
+    return contents, replace(query, words=(text.casefold(),), contents=found.sessions)
+
+
+async def _with_snippets(
+    found: AsyncIterator[ListedSession], contents: ContentSearch, text: str
+) -> AsyncIterator[ListedSession]:
+    """The sessions with the text around the first match in each."""
+    from msgspec.structs import replace
+
+    waiting: list[ListedSession] = []
+
+    async def shown() -> list[ListedSession]:
+        snippets = await contents.snippets(text, [one.session for one in waiting])
+        return [replace(one, snippet=snippets.get(one.session, "")) for one in waiting]
+
+    async for one in found:
+        waiting.append(one)
+        if len(waiting) == _SNIPPETS:
+            for listed in await shown():
+                yield listed
+            waiting = []
+    for listed in await shown():
+        yield listed
 
 
 async def _print_json(found: AsyncIterator[ListedSession]) -> None:

@@ -80,6 +80,8 @@ def print_sessions(found: Sequence[ListedSession]) -> None:
             write(row + "\n")
         else:
             console.print(Text(row, style=_STYLES[state]), soft_wrap=True)
+        if line.snippet:
+            console.print(Text(f"{_GAP}{one_line(line.snippet)}", style="dim"), soft_wrap=True)
 
 
 def stop_text(stops: Mapping[int, int]) -> str:

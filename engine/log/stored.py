@@ -33,6 +33,7 @@ from .leases import Leases
 from .parts import Part
 from .process import OwnProcess
 from .publisher import Publisher
+from .searched import Phrases, SessionText
 from .subscriptions import BufferedSubscription, BufferedTap
 
 __all__ = ("ROWS", "Backend", "Reads", "StoredLog", "Writes")
@@ -92,6 +93,20 @@ class Reads(Protocol):
         self, kind: str, version: int, number: int, descending: bool, limit: int
     ) -> list[str]:
         """See ``Ranked.ranked``."""
+        ...
+
+    async def unread_texts(self, version: int) -> list[str]:
+        """See ``Searchable.unread_texts``."""
+        ...
+
+    async def search_texts(self, phrases: Phrases, version: int) -> list[str]:
+        """See ``Searchable.search_texts``."""
+        ...
+
+    async def found_texts(
+        self, phrases: Phrases, version: int, sessions: Sequence[str]
+    ) -> list[tuple[str, str]]:
+        """See ``Searchable.found_texts``."""
         ...
 
     async def find_keys(self, sessions: Sequence[str]) -> list[int]:
@@ -207,6 +222,10 @@ class Backend(Protocol):
 
     async def drop_derived(self) -> None:
         """See ``EventLog.drop_derived``."""
+        ...
+
+    async def keep_texts(self, texts: Sequence[SessionText]) -> int:
+        """As ``Searchable.keep_texts``, but raises LogError if texts cannot be kept."""
         ...
 
 
@@ -514,6 +533,37 @@ class StoredLog(Generic[B]):
         except LogError as error:
             self._unkept.say(error)
             return 0
+
+    # --- texts ------------------------------------------------------------------------------------
+
+    async def unread_texts(self, version: int) -> list[str]:
+        """The sessions without a current text; see ``Searchable.unread_texts``."""
+        self._check_open()
+        return await self._backend.reader.unread_texts(version)
+
+    async def keep_texts(self, texts: Sequence[SessionText]) -> int:
+        """Keeps texts; see ``Searchable.keep_texts``."""
+        self._check_open()
+        try:
+            self._check_writable()
+            return await self._backend.keep_texts(texts) if texts else 0
+        except LogClosed:
+            raise
+        except LogError as error:
+            self._unkept.say(error)
+            return 0
+
+    async def search_texts(self, phrases: Phrases, version: int) -> list[str]:
+        """The sessions in which all phrases occur; see ``Searchable.search_texts``."""
+        self._check_open()
+        return await self._backend.reader.search_texts(phrases, version)
+
+    async def found_texts(
+        self, phrases: Phrases, version: int, sessions: Sequence[str]
+    ) -> list[tuple[str, str]]:
+        """The parts in which all phrases occur; see ``Searchable.found_texts``."""
+        self._check_open()
+        return await self._backend.reader.found_texts(phrases, version, sessions)
 
     async def drop_derived(self) -> None:
         """Drops all kept rows; see ``EventLog.drop_derived``."""

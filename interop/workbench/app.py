@@ -16,6 +16,7 @@ from starlette.routing import BaseRoute, Route
 from ..._version import __version__
 from ...engine.errors import DuologError
 from ...engine.log.contract import EventLog
+from ...scoring.index.contents import ContentSearch
 from ...scoring.index.lines import SessionLines
 from ...scoring.index.lists import SessionLists
 from ...scoring.index.sessions import SessionIndex
@@ -96,6 +97,7 @@ def make_bench(
         stopping=stopping or anyio.Event(),
         places=frozenset(places),
         forks=forks,
+        contents=ContentSearch(log),
         alerts=tuple(alerts),
     )
 

@@ -9,6 +9,7 @@ import msgspec
 
 from ...engine.errors import InvalidInput
 from ...engine.log.contract import EventLog
+from ...scoring.index.contents import ContentSearch
 from ...scoring.index.lists import SessionLists
 from ...scoring.index.sessions import SessionIndex
 from ...scoring.trajectory.options import Options
@@ -73,6 +74,7 @@ class Bench(NamedTuple):
         stopping: set when the server stops.
         places: the addresses that the navigation leads to.
         forks: begins forks of sessions; None to disable them.
+        contents: searches what sessions say.
         alerts: the rules of which the page of alerts shows when they fired.
     """
 
@@ -88,4 +90,5 @@ class Bench(NamedTuple):
     stopping: anyio.Event
     places: frozenset[str]
     forks: Forker | None
+    contents: ContentSearch
     alerts: tuple[AlertRule, ...]

@@ -33,6 +33,7 @@ from .frame import page
 from .markup.agents import AgentMarks
 from .markup.html import Html, Node, tag
 from .sessions.address import ListAddress, parse_address
+from .sessions.searching import searched
 
 __all__ = ("MOST", "compare_routes")
 
@@ -118,7 +119,8 @@ class _Routes:
                 {"text": f"reading the list: {quantity(len(index), 'session')} so far …"},
             )
             await index.wait()
-        listed = self._bench.lists.of(address.query, address.order)
+        query, _ = await searched(self._bench, address)
+        listed = self._bench.lists.of(query, address.order)
         await listed.refresh()
         sessions = [*listed.page(MOST).sessions]
         rows: list[Folded] = []

@@ -40,6 +40,7 @@ from .links import session_link
 from .markup.html import Html, Node, join, tag
 from .sessions.address import parse_address
 from .sessions.rows import title_of
+from .sessions.searching import searched
 
 __all__ = ("review_panel", "review_routes")
 
@@ -174,7 +175,8 @@ class _Routes:
         by = request.query_params.get("by", "").strip()
         check_reviewer(by)
         kept = [(key, value) for key, value in given if key not in ("by", "here")]
-        query = _not_by(parse_address(kept).query, by)
+        query, _ = await searched(self._bench, parse_address(kept))
+        query = _not_by(query, by)
         found = self._bench.lists.of(query, BEGUN)
         await found.refresh()
         return found

@@ -171,6 +171,7 @@ class ListedSession(msgspec.Struct, frozen=True, kw_only=True):
         tags: the tags by reviewers.
         reviewers: who has reviewed it.
         rated: the mean rating by reviewers; None without a rating.
+        snippet: the text around the first match of a search in its contents; unset without a search.
     """
 
     session: str
@@ -193,6 +194,7 @@ class ListedSession(msgspec.Struct, frozen=True, kw_only=True):
     tags: tuple[str, ...] = ()
     reviewers: tuple[str, ...] = ()
     rated: float | None = None
+    snippet: str | UnsetType = UNSET
 
 
 def listed(summary: SessionSummary, line: SessionLine, taus: Sequence[int] = ()) -> ListedSession:

@@ -143,6 +143,8 @@ class SessionQuery(msgspec.Struct, frozen=True, kw_only=True):
         tags: conditions on the tags by reviewers, or on a label of the name ``tag``.
         reviewers: conditions on who has reviewed the session.
         rated: conditions on the mean rating by reviewers.
+        contents: sessions in whose contents ``words`` occur, which count too; None if contents were not
+            searched. See ``contents.ContentSearch``.
     """
 
     words: tuple[str, ...] = ()
@@ -154,6 +156,7 @@ class SessionQuery(msgspec.Struct, frozen=True, kw_only=True):
     tags: tuple[Matching, ...] = ()
     reviewers: tuple[Matching, ...] = ()
     rated: tuple[Ranges, ...] = ()
+    contents: frozenset[str] | None = None
 
     def __bool__(self) -> bool:
         return self != SessionQuery()
@@ -204,7 +207,11 @@ class SessionQuery(msgspec.Struct, frozen=True, kw_only=True):
             value = summary.events if key == "events" else int(summary.last - summary.opened)
             if not ranges.hold(value):
                 return False
-        return not self.words or _has_words(self.words, summary)
+        return (
+            not self.words
+            or (self.contents is not None and summary.session in self.contents)
+            or _has_words(self.words, summary)
+        )
 
     def admits_line(self, line: SessionLine) -> bool:
         """Whether a session meets the other conditions, by its line."""

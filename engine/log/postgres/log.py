@@ -14,6 +14,7 @@ from anyio.abc import TaskGroup
 from ...records import Redact
 from ..contract import Derived, VacuumResult, Verification
 from ..publisher import Publisher
+from ..searched import SessionText
 from ..stored import StoredLog
 from .commit import Committer
 from .connection import check_layout, open_schema
@@ -24,6 +25,7 @@ from .reader import Reader
 from .settings import Settings
 from .tables import LAYOUT
 from .tail import Tail
+from .texts import drop_texts, keep_texts
 from .writer import Writer
 
 __all__ = ("PostgresSchema", "postgres_log")
@@ -115,3 +117,10 @@ class PostgresSchema:
     async def drop_derived(self) -> None:
         """Drops all kept rows; see ``EventLog.drop_derived``."""
         await self.reader.call(partial(drop_derived, schema=self._settings.schema))
+        await self.reader.call(partial(drop_texts, schema=self._settings.schema))
+
+    async def keep_texts(self, texts: Sequence[SessionText]) -> int:
+        """Keeps texts; see ``Searchable.keep_texts``."""
+        if not texts:
+            return 0
+        return await self.reader.call(partial(keep_texts, settings=self._settings, texts=texts))

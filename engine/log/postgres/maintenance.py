@@ -111,8 +111,9 @@ async def vacuum(connection: Connection, settings: Settings) -> VacuumResult:
             await connection.execute(f"VACUUM (FULL) {partition}")
         for table in ("records", "summaries", "streams", "ids", "log"):
             await connection.execute(f"VACUUM (ANALYZE) {schema}.{table}")
-        if dirty and await connection.fetchval("SELECT to_regclass($1)::oid", f"{schema}.derived"):
-            await connection.execute(f"VACUUM (FULL, ANALYZE) {schema}.derived")
+        for kept in ("derived", "texts") if dirty else ():
+            if await connection.fetchval("SELECT to_regclass($1)::oid", f"{schema}.{kept}"):
+                await connection.execute(f"VACUUM (FULL, ANALYZE) {schema}.{kept}")
         await connection.execute(
             f"UPDATE {schema}.summaries SET compacted = true WHERE NOT compacted"
         )

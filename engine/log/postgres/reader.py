@@ -17,10 +17,12 @@ from ..backoff import Backoff
 from ..contract import Derived, SessionSummary
 from ..integrity.verify import Link
 from ..parts import Part, check_count, divided
+from ..searched import Phrases
 from ..summary import summary_of
 from .connection import LOST, PATIENCE, Connection, connect, is_lost, translate
 from .derived import find_keys, outdated, ranked, read_rows
 from .settings import Settings
+from .texts import found_texts, search_texts, unread_texts
 
 __all__ = ("BATCH", "EVENT", "Names", "Reader", "detached", "records_of")
 
@@ -349,6 +351,22 @@ class Reader:
         """See ``Ranked.ranked``."""
         read = partial(ranked, schema=self._schema, kind=kind, version=version, number=number)
         return await self.call(partial(read, descending=descending, limit=limit))
+
+    async def unread_texts(self, version: int) -> list[str]:
+        """See ``Searchable.unread_texts``."""
+        return await self.call(partial(unread_texts, schema=self._schema, version=version))
+
+    async def search_texts(self, phrases: Phrases, version: int) -> list[str]:
+        """See ``Searchable.search_texts``."""
+        read = partial(search_texts, schema=self._schema, phrases=phrases, version=version)
+        return await self.call(read)
+
+    async def found_texts(
+        self, phrases: Phrases, version: int, sessions: Sequence[str]
+    ) -> list[tuple[str, str]]:
+        """See ``Searchable.found_texts``."""
+        read = partial(found_texts, schema=self._schema, phrases=phrases, version=version)
+        return await self.call(partial(read, sessions=sessions))
 
     async def find_keys(self, sessions: Sequence[str]) -> list[int]:
         """The keys of those sessions that the log has, in order of their first records."""

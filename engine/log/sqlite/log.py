@@ -23,6 +23,7 @@ from ..contract import Derived, VacuumResult, Verification
 from ..integrity.verify import lost
 from ..process import keep_in_forks
 from ..publisher import Publisher
+from ..searched import SessionText
 from ..stored import StoredLog
 from .commit import Committer
 from .derived import drop, keep
@@ -35,6 +36,7 @@ from .mark import HeadMark, Mark, mark_path, read_mark
 from .presence import FilePresence
 from .reader import Reader
 from .tail import LogReader, Tail
+from .texts import drop_texts, keep_texts
 from .thread import connect
 from .writer import Writer
 
@@ -253,6 +255,11 @@ class SqliteFile:
     async def drop_derived(self) -> None:
         """Drops all kept rows; see ``EventLog.drop_derived``."""
         await self._change(partial(drop, self._opened.connection, self.url))
+        await self._change(partial(drop_texts, self._opened.connection, self.url))
+
+    async def keep_texts(self, texts: Sequence[SessionText]) -> int:
+        """Keeps texts; see ``Searchable.keep_texts``."""
+        return await self._change(partial(keep_texts, self._opened.connection, texts, self.url))
 
     async def _change(self, work: Callable[[], T], so: str = "nothing was written") -> T:
         try:

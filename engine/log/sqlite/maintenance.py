@@ -26,6 +26,7 @@ from .file import connect as connect_file
 from .identity import Identity, identity_of, is_chained, upgrade
 from .mark import Mark, read_mark
 from .reader import Reader
+from .texts import optimize, restore_texts
 from .thread import connect, run_in_thread
 
 __all__ = (
@@ -180,6 +181,7 @@ def forget(connection: sqlite3.Connection, sessions: Sequence[str], where: str) 
         keys = [(key,) for key in found]
         many = connection.executemany
         restore_table(connection)  # its trigger drops what folds keep of the sessions
+        restore_texts(connection)  # likewise
         many("INSERT OR REPLACE INTO forgotten VALUES (?, 0)", keys)
         for key in keys:
             for (stream,) in execute(_STREAMS, key).fetchall():
@@ -222,7 +224,12 @@ def compact(connection: sqlite3.Connection, path: Path) -> VacuumResult:
     execute(f"PRAGMA busy_timeout = {_WAIT}")
     try:
         execute("PRAGMA secure_delete = ON")
-        finished = _empty_wal(connection) and _vacuum(connection) and _empty_wal(connection)
+        finished = (
+            _merged(connection)
+            and _empty_wal(connection)
+            and _vacuum(connection)
+            and _empty_wal(connection)
+        )
         if finished:
             execute("UPDATE forgotten SET compacted = 1 WHERE NOT compacted")
             _empty_wal(connection)
@@ -234,6 +241,17 @@ def compact(connection: sqlite3.Connection, path: Path) -> VacuumResult:
 def _empty_wal(connection: sqlite3.Connection) -> bool:
     busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     return not busy
+
+
+def _merged(connection: sqlite3.Connection) -> bool:
+    """Whether the index of texts was merged; another process may hold it up."""
+    try:
+        optimize(connection)
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
+            return False
+        raise
+    return True
 
 
 def _vacuum(connection: sqlite3.Connection) -> bool:

@@ -18,11 +18,13 @@ from ..contract import Derived, SessionSummary
 from ..parts import Part, check_count
 from ..process import OwnProcess, keep_in_forks
 from ..publisher import Publisher
+from ..searched import Phrases
 from .derived import find_keys, outdated, ranked, read_rows
 from .file import Settings, translate
 from .file import connect as connect_file
 from .presence import FilePresence
 from .reader import Reader, StreamEnd
+from .texts import found_texts, search_texts, unread_texts
 from .thread import connect, run_in_thread
 
 __all__ = ("LogReader", "Tail")
@@ -134,6 +136,21 @@ class LogReader:
         """See ``Ranked.ranked``."""
         connection = self._reader.connection
         return await self.call(ranked, connection, kind, version, number, descending, limit)
+
+    async def unread_texts(self, version: int) -> list[str]:
+        """See ``Searchable.unread_texts``."""
+        return await self.call(unread_texts, self._reader.connection, version)
+
+    async def search_texts(self, phrases: Phrases, version: int) -> list[str]:
+        """See ``Searchable.search_texts``."""
+        return await self.call(search_texts, self._reader.connection, phrases, version)
+
+    async def found_texts(
+        self, phrases: Phrases, version: int, sessions: Sequence[str]
+    ) -> list[tuple[str, str]]:
+        """See ``Searchable.found_texts``."""
+        connection = self._reader.connection
+        return await self.call(found_texts, connection, phrases, version, sessions)
 
     async def find_keys(self, sessions: Sequence[str]) -> list[int]:
         """The keys of those sessions that the log has, in order of their first records."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, final
 
@@ -14,8 +14,9 @@ from starlette.routing import Route
 
 from ....engine.errors import InvalidInput, SessionNotFound
 from ....engine.log.contract import SessionSummary
+from ....engine.text import quantity
 from ....scoring.index.lines import SessionLine
-from ....scoring.index.query import join_query, split_query
+from ....scoring.index.query import SessionQuery, join_query, split_query
 from ...http.responses import as_json
 from ...http.sse import EventStream
 from ..access.guard import identity_of
@@ -28,6 +29,7 @@ from ..markup.html import Html
 from .address import ListAddress, parse_address
 from .page import list_contents, paged, searching_note
 from .rows import columns_of, session_row
+from .searching import searched, snippets_of
 
 __all__ = ("session_list_routes",)
 
@@ -61,13 +63,15 @@ class _Routes:
         position = index.position
         before = after = None
         if address.plain and not index.loaded:
-            rows = await self._drawn(await index.latest(bench.limits.page), address)
+            latest = await index.latest(bench.limits.page)
+            rows = await self._drawn(latest, address, address.query)
             note = searching_note(0, len(index), 0, loaded=False, complete=False)
         else:
-            found = self._lists.of(address.query, address.order)
+            query, left = await searched(bench, address)
+            found = self._lists.of(query, address.order)
             await found.soon()
             shown = found.page(bench.limits.page, after=address.after, before=address.before)
-            rows = await self._drawn(shown.sessions, address)
+            rows = await self._drawn(shown.sessions, address, query)
             if shown.before and shown.first:
                 before = paged(address, before=shown.first)
             if shown.after and shown.last:
@@ -79,6 +83,8 @@ class _Routes:
                 loaded=index.loaded,
                 complete=found.complete,
             )
+            if left:
+                note += f"; {quantity(left, 'session')} not searched yet: reload the page"
         contents = list_contents(
             index,
             address,
@@ -125,19 +131,31 @@ class _Routes:
             address.order.check_label(self._index.labels)
         return address
 
-    async def _drawn(self, summaries: Sequence[SessionSummary], address: ListAddress) -> list[Html]:
+    async def _drawn(
+        self, summaries: Sequence[SessionSummary], address: ListAddress, query: SessionQuery
+    ) -> list[Html]:
         """Rows from the measurements that the log keeps; the page asks for the others itself."""
         lines = self._lists.lines
         with anyio.move_on_after(_PATIENCE):
             await lines.prefetch(summaries)
-        return [self._row(one, address, lines.at_hand(one)) for one in summaries]
+        shown = await snippets_of(self._bench, query, summaries)
+        return [self._row(one, address, query, lines.at_hand(one), shown) for one in summaries]
 
-    def _row(self, summary: SessionSummary, address: ListAddress, line: SessionLine | None) -> Html:
+    def _row(
+        self,
+        summary: SessionSummary,
+        address: ListAddress,
+        query: SessionQuery,
+        line: SessionLine | None,
+        snippets: Mapping[str, str],
+    ) -> Html:
         place = self._index.place(summary.session)
-        found = self._lists.of(address.query, address.order)
+        found = self._lists.of(query, address.order)
         key = None if place is None else found.key(place)
         marks = AgentMarks(self._index.values("agent"))
-        return session_row(summary, address, key, line, self._bench.options.taus, marks)
+        taus = self._bench.options.taus
+        snippet = snippets.get(summary.session, "")
+        return session_row(summary, address, key, line, taus, marks, snippet)
 
     async def rows(self, request: Request) -> Response:
         """Rows of the named sessions, with their measurements."""
@@ -146,14 +164,19 @@ class _Routes:
         address = parse_address(parameters)
         if len(sessions) > _ROWS:
             raise InvalidInput(f"at most {_ROWS} rows can be asked for at once")
-        await self._lists.of(address.query, address.order).soon()
+        query, _ = await searched(self._bench, address)
+        await self._lists.of(query, address.order).soon()
         found: list[SessionSummary] = []
         for session in sessions:
             with suppress(SessionNotFound):
                 found.append(await self._bench.log.summary(session))
         lines = self._lists.lines
         await lines.prefetch(found)
-        rows = {one.session: self._row(one, address, await lines.line(one)).text for one in found}
+        shown = await snippets_of(self._bench, query, found)
+        rows = {
+            one.session: self._row(one, address, query, await lines.line(one), shown).text
+            for one in found
+        }
         return as_json({"rows": rows})
 
     async def stream(self, request: Request) -> EventStream:
@@ -166,7 +189,8 @@ class _Routes:
         self, address: ListAddress, after: int
     ) -> AsyncGenerator[ServerSentEvent, None]:
         pace = self._bench.limits.pace
-        follow = self._lists.follow(address.query, address.order, after, pace)
+        query, _ = await searched(self._bench, address)
+        follow = self._lists.follow(query, address.order, after, pace)
         async for change in follow:
             note = searching_note(
                 change.found,

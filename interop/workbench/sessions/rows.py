@@ -64,6 +64,7 @@ COLUMNS: Final = (
     Column("rounds", "Rounds", "rounds", number=True),
     Column("records", "Records", "events", number=True, usual=False),
     Column("lasted", "Lasted", "lasted", number=True),
+    Column("found", "Found in", usual=False),
     Column("labels", "Labels"),
     Column("began", "Began", "opened"),
 )
@@ -82,10 +83,18 @@ def columns_of(address: ListAddress) -> list[Column]:
             raise InvalidInput(f"unknown column {name!r}{suggestion(name, names)}")
     chosen = address.columns
     first, *others = COLUMNS
-    return [first, *[one for one in others if (one.name in chosen if chosen else one.usual)]]
+    shown = [one for one in others if (one.name in chosen if chosen else one.usual)]
+    if address.text and address.query.words and not chosen:
+        shown = [
+            one for one in others if one.name == "found" or (one in shown and one.name not in _ROOM)
+        ]
+    return [first, *shown]
 
 
 _NAME: Final = 60
+_ROOM: Final = frozenset(
+    {"taus", "labels", "lasted"}
+)  # columns that give way to what a search found
 _LABEL: Final = 40
 _LABELS: Final = 2  # that a row shows; the others are counted
 _OWN: Final = frozenset({"agent", "user"})  # labels that have a column
@@ -115,6 +124,7 @@ def session_row(
     line: SessionLine | None,
     taus: Sequence[int],
     marks: AgentMarks,
+    snippet: str = "",
 ) -> Html:
     """A session's row.
 
@@ -125,6 +135,7 @@ def session_row(
         line: what was measured of its rounds; None while that is not known.
         taus: the tolerances to show.
         marks: of the agents.
+        snippet: the text around the first match of a search.
     """
     agent, user, model = (summary.group.get(label, "") for label in ("agent", "user", "model"))
     tokens = None if line is None else line.row.agent_tokens
@@ -141,6 +152,7 @@ def session_row(
         "rounds": _WAITING if line is None else line.rounds,
         "records": f"{summary.events:,}",
         "lasted": lasted(summary.opened, summary.last),
+        "found": tag("span", tag("bdi", snippet), title=snippet),
         "labels": [_tags(line, address), _labels(summary.group, address)],
         "began": _began(summary),
     }

@@ -211,3 +211,21 @@ async def test_columns_are_chosen_by_the_address() -> None:
     assert 'name="columns" value="model" checked' in page
     assert 'name="columns" value="agent" checked' not in page
     assert "did you mean &#x27;model&#x27;?" in wrong.text
+
+
+async def test_a_word_is_looked_for_in_contents_too() -> None:
+    async with open_log("memory://") as log:
+        for name, said in (("a", "I want a <b>refund</b>"), ("b", "nothing")):
+            script = RecordWriter(name)
+            script.opened(clock="virtual")
+            script.human(said)
+            await put_records(log, script.records)
+        for role in ("operator", "viewer"):
+            async with visiting(log, role) as visitor:
+                page = (await visitor.get("/sessions", q="refund")).text
+                assert "1 of 2 sessions" in page
+                assert "I want a &lt;b&gt;refund&lt;/b&gt;" in page
+                rows = (await visitor.data("/v1/sessions/rows", q="refund", of="a"))["rows"]
+                assert "refund" in rows["a"]
+                assert "0 of 2 sessions" in (await visitor.get("/sessions", q="refunded")).text
+                assert (await visitor.get("/sessions", q="!!")).status_code == 200
