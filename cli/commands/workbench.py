@@ -115,8 +115,7 @@ def workbench_command(
         float,
         typer.Option(
             metavar="DAYS",
-            help="Days for which links to view or take part are valid. Another token "
-            "revokes all of them at once.",
+            help="Days for which links of participants are valid. Another token revokes all links at once.",
         ),
     ] = 30.0,
     read_only: Annotated[
@@ -146,9 +145,9 @@ def workbench_command(
 ) -> None:
     """Shows the sessions of a log in the browser, live, and any of them as it was at any moment.
 
-    The link that is printed holds the token that lets its holder in. A second link lets others look,
-    without what is private to a participant. With --task, the log is created if it does not exist, and a
-    third link leads to the session that is begun; others are begun on the page "New session".
+    The link that is printed holds the token that lets its holder in. The dialog "Share" makes links for
+    others. With --task, a missing log is created, and a second link leads to the new session; the page
+    "New session" begins others.
     """
     if webhook is not None and not alert:
         raise InvalidInput("--webhook takes an --alert to send")
@@ -286,10 +285,7 @@ async def _serve(
         if send is not None:
             tasks.start_soon(AlertSender(log, alerts, send, options).run)
         address = address_of(bound)
-        viewer = access.token(Identity("viewer"))
         links = [f"{address}/#token={access.token(Identity('operator'))}"]
-        if not read_only:
-            links.append(f"to look on: {address}/#token={viewer}")
         if begin is not None:
             wanted = NewSession(
                 task=begin.task,

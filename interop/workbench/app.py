@@ -28,6 +28,7 @@ from .access.entering import entering_routes
 from .access.guard import BenchGuard, HostNames
 from .access.identity import Access
 from .access.rates import Rate
+from .access.sharing import Links
 from .alerts.routes import alert_routes
 from .alerts.rules import AlertRule
 from .asset_files import asset_route
@@ -39,6 +40,7 @@ from .reviewing import review_routes
 from .session.forking import Forker
 from .session.routes import session_routes
 from .sessions.routes import session_list_routes
+from .sharing import share_routes
 
 __all__ = ("PARTS", "Part", "make_bench", "make_workbench")
 
@@ -52,6 +54,7 @@ PARTS: tuple[Part, ...] = (
     alert_routes,
     compare_routes,
     review_routes,
+    share_routes,
 )
 """The parts that every workbench has."""
 
@@ -97,6 +100,7 @@ def make_bench(
         stopping=stopping or anyio.Event(),
         places=frozenset(places),
         forks=forks,
+        links=Links(access, log),
         contents=ContentSearch(log),
         alerts=tuple(alerts),
     )
@@ -128,7 +132,7 @@ def make_workbench(
 
     app = Starlette(
         routes=[
-            *entering_routes(bench.access, Rate(*limits.entries), proxies, ENTRANCE),
+            *entering_routes(bench.access, Rate(*limits.entries), proxies, ENTRANCE, bench.links),
             Route("/healthz", health),
             asset_route(),
             *(route for part in parts for route in part(bench)),
@@ -143,6 +147,7 @@ def make_workbench(
                 proxies=proxies,
                 proxy_header=proxy_header,
                 open_at=open_at,
+                links=bench.links,
             )
         ],
         exception_handlers={HTTPException: _on_http_error, DuologError: on_error},

@@ -16,6 +16,7 @@ from ...scoring.trajectory.options import Options
 from ..http.limits import HttpLimits
 from ..http.sse import EventStream
 from .access.identity import Access
+from .access.sharing import Links
 from .alerts.rules import AlertRule
 from .session.forking import Forker
 
@@ -74,6 +75,7 @@ class Bench(NamedTuple):
         stopping: set when the server stops.
         places: the addresses that the navigation leads to.
         forks: begins forks of sessions; None to disable them.
+        links: the shared links.
         contents: searches what sessions say.
         alerts: the rules of which the page of alerts shows when they fired.
     """
@@ -90,5 +92,6 @@ class Bench(NamedTuple):
     stopping: anyio.Event
     places: frozenset[str]
     forks: Forker | None
+    links: Links
     contents: ContentSearch
     alerts: tuple[AlertRule, ...]

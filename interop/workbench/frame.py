@@ -10,6 +10,7 @@ from ...scoring.display.texts import shorten
 from .access.identity import Identity
 from .bench import Bench
 from .markup.html import Html, Node, document, join, tag
+from .sharing import share_dialog
 
 __all__ = ("ENTRANCE", "page", "plain_page", "problem_page")
 
@@ -70,6 +71,7 @@ def page(
     places = _PLACES if identity.reads_log else ()
     hidden = () if identity.role == "operator" else ("/review",)
     shown = [one for one in places if one[0] in bench.places and one[0] not in hidden]
+    shares = identity.role == "operator" and not bench.access.read_only
     navigation = [
         tag("a", name, href=place, aria_current="page" if place == at else None)
         for place, name in shown
@@ -81,6 +83,9 @@ def page(
         tag("nav", *navigation, aria_label="Pages"),
         tag("span", shorten(bench.name, _TITLE) if identity.reads_log else None, class_="log"),
         tag("span", identity.role, class_="role", title="what you may do here"),
+        tag("button", "Share", type="button", id="show-share", aria_haspopup="dialog")
+        if shares
+        else None,
         tag("button", "?", type="button", id="show-keys", title="Keys", aria_label="Keys")
         if identity.reads_log
         else None,
@@ -92,9 +97,11 @@ def page(
         header,
         tag("main", *contents, id="main", tabindex=-1, data_position=position),
         _keys(at or "session") if identity.reads_log else None,
+        share_dialog() if shares else None,
         class_=kind,
     )
     scripts = (script, "keys.js") if identity.reads_log else (script,)
+    scripts = (*scripts, "share.js") if shares else scripts
     head = _head(f"{title} · {bench.name}" if identity.reads_log else title, *scripts)
     return HTMLResponse(document(head, body), status)
 

@@ -12,7 +12,7 @@ from typing import Final
 import asyncpg
 
 from ...errors import LogUnavailable
-from ..searched import Phrases, SessionText
+from ..searched import Phrases, SessionText, words_in
 from .connection import Connection
 from .settings import Settings
 
@@ -25,9 +25,7 @@ CREATE TABLE IF NOT EXISTS {schema}.texts (
     version bigint NOT NULL,
     position bigint NOT NULL,
     text text NOT NULL,
-    words tsvector GENERATED ALWAYS AS (
-        to_tsvector('simple', regexp_replace(text, '[^[:alnum:]]+', ' ', 'g'))
-    ) STORED,
+    words tsvector NOT NULL,
     PRIMARY KEY (session, part)
 );
 CREATE INDEX IF NOT EXISTS texts_words ON {schema}.texts USING gin (words);
@@ -48,14 +46,15 @@ _READABLE: Final = """
 SELECT CASE WHEN to_regclass($1) IS NULL THEN false
 ELSE has_table_privilege(to_regclass($1)::oid, 'SELECT') END"""
 _KEEP: Final = """
-INSERT INTO {schema}.texts (session, part, version, position, text)
-SELECT s.key, n.part, n.version, n.position, n.text
-FROM unnest($1::text[], $2::integer[], $3::bigint[], $4::bigint[], $5::text[])
-    AS n (session, part, version, position, text)
+INSERT INTO {schema}.texts (session, part, version, position, text, words)
+SELECT s.key, n.part, n.version, n.position, n.text, to_tsvector('simple', n.words)
+FROM unnest($1::text[], $2::integer[], $3::bigint[], $4::bigint[], $5::text[], $6::text[])
+    AS n (session, part, version, position, text, words)
 JOIN {schema}.summaries s USING (session)
 WHERE s.state <> 'forgotten' AND s.position >= n.position ORDER BY s.key, n.part
 ON CONFLICT (session, part) DO UPDATE SET
-    version = excluded.version, position = excluded.position, text = excluded.text"""
+    version = excluded.version, position = excluded.position, text = excluded.text,
+    words = excluded.words"""
 _DELETE: Final = """
 DELETE FROM {schema}.texts t USING {schema}.summaries s
 WHERE s.key = t.session AND s.session = ANY($1::text[])"""
@@ -97,7 +96,8 @@ async def keep_texts(
     """
     schema = settings.schema
     rows = [
-        (one.session, number, one.version, one.position, part)
+        # The words are those of ``words_in``, whatever the locale of the database.
+        (one.session, number, one.version, one.position, part, " ".join(words_in(part)))
         for one in texts
         for number, part in enumerate(one.parts or ("",))
     ]

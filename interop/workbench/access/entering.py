@@ -14,6 +14,7 @@ from ...http.responses import as_json, problem
 from .body import read_body
 from .identity import Access, Identity
 from .rates import Rate
+from .sharing import Links
 
 __all__ = ("entering_routes",)
 
@@ -30,7 +31,7 @@ _decode = msgspec.json.Decoder(_Entry).decode
 
 
 def entering_routes(
-    access: Access, attempts: Rate, proxies: Proxies, entrance: str
+    access: Access, attempts: Rate, proxies: Proxies, entrance: str, links: Links
 ) -> tuple[Route, Route]:
     """The page that holds nothing, and where its script brings the token.
 
@@ -39,6 +40,7 @@ def entering_routes(
         attempts: how often a client may try a wrong token.
         proxies: that say where requests come from.
         entrance: the page.
+        links: the shared links, some of which are revoked.
     """
 
     async def shell(request: Request) -> Response:
@@ -50,6 +52,10 @@ def entering_routes(
             token = _decode(data).token
         except msgspec.DecodeError:
             return problem(400, 'the body is an object with a text "token"')
+        link = access.link_of(token=token or "", cookie=request.cookies.get(access.cookie_name, ""))
+        await links.learn(link)
+        if links.is_revoked(link):
+            return problem(401, "this link was revoked: ask for another one")
         if token is None:
             known = access.by_cookie(request.cookies.get(access.cookie_name, ""))
             return problem(401, "there is no cookie") if known is None else _entered(known)

@@ -22,6 +22,7 @@ from ...http.clients import Proxies
 from ...http.responses import problem
 from .identity import Access, Identity
 from .rates import Rate
+from .sharing import Links
 
 __all__ = ("BenchGuard", "HostNames", "identity_of")
 
@@ -104,6 +105,7 @@ class BenchGuard:
         proxy_header: the header in which a trusted proxy, or one on this machine, names the user who
             has signed in there and is an operator; None if there is no such proxy.
         open_at: beginnings of paths that need no identity; what is there looks after itself.
+        links: the shared links, some of which are revoked; None if there are none.
     """
 
     def __init__(
@@ -116,7 +118,9 @@ class BenchGuard:
         proxies: Proxies,
         proxy_header: str | None = None,
         open_at: tuple[str, ...] = (),
+        links: Links | None = None,
     ) -> None:
+        self._links = links
         self._app = app
         self._access = access
         self._hosts = hosts
@@ -132,8 +136,20 @@ class BenchGuard:
             await self._app(scope, receive, send)
             return
         path = str(scope["path"])
+        links, link = self._links, self._link(Headers(scope=scope))
+        if links is not None:
+            await links.learn(link)
+        ended = False
 
         async def guarded(message: Message) -> None:
+            nonlocal ended
+            if ended:
+                return
+            sending = message["type"] == "http.response.body"
+            if sending and known and links is not None and links.is_revoked(link):
+                ended = True  # revoked while a stream was open: nothing more is sent
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+                return
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
@@ -141,6 +157,7 @@ class BenchGuard:
                 headers.setdefault("Cache-Control", "no-store")
             await send(message)
 
+        known = links is not None and not links.is_revoked(link)
         refusal = self._refusal(scope, path)
         await (refusal or self._app)(scope, receive, guarded)
 
@@ -176,8 +193,18 @@ class BenchGuard:
         return Identity("viewer" if self._access.read_only else "operator")
 
     def _identity(self, headers: Headers) -> Identity | None:
+        if self._links is not None and self._links.is_revoked(self._link(headers)):
+            return None
+        return self._access.by_cookie(self._cookie(headers))
+
+    def _cookie(self, headers: Headers) -> str:
         cookies = cookie_parser(headers.get("cookie", ""))
-        return self._access.by_cookie(cookies.get(self._access.cookie_name, ""))
+        return cookies.get(self._access.cookie_name, "")
+
+    def _link(self, headers: Headers) -> str:
+        """The id of the shared link that a cookie comes from; empty if from none."""
+        cookie = self._cookie(headers)
+        return self._access.link_of(cookie=cookie) if cookie else ""
 
 
 def _counted(identity: Identity | None, address: str) -> str:

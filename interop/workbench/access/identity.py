@@ -54,10 +54,11 @@ class Identity(msgspec.Struct, frozen=True):
 
 
 class _Pass(msgspec.Struct, frozen=True):
-    """The signed contents: an identity and its expiry, in seconds since 1970."""
+    """The signed contents: an identity, its expiry, in seconds since 1970, and the id of the shared link."""
 
     identity: Identity
     until: int
+    link: str = ""
 
 
 _decode = msgspec.json.Decoder(_Pass).decode
@@ -105,6 +106,21 @@ class Access:
             return self._secret.decode()
         return self._signed("link", identity, self._end())
 
+    def shared(self, identity: Identity, until: float, link: str) -> str:
+        """The token of a link that can be revoked.
+
+        Args:
+            identity: whose rights its holder has.
+            until: when it ends, in seconds since 1970.
+            link: its id.
+        """
+        return self._signed("link", identity, int(until), link)
+
+    def link_of(self, *, token: str = "", cookie: str = "") -> str:
+        """The id of the shared link that a token or cookie comes from; empty if from none."""
+        found = self._verified("link", token) if token else self._verified("cookie", cookie)
+        return "" if found is None else found.link
+
     def by_token(self, token: str) -> Identity | None:
         """The identity that a token belongs to; None if it is invalid or expired."""
         if self._is_secret(token):
@@ -119,7 +135,9 @@ class Access:
             token: by which they entered; the cookie does not outlast it.
         """
         link = None if self._is_secret(token) else self._verified("link", token)
-        return self._signed("cookie", identity, self._end() if link is None else link.until)
+        if link is None:
+            return self._signed("cookie", identity, self._end())
+        return self._signed("cookie", identity, link.until, link.link)
 
     def by_cookie(self, cookie: str) -> Identity | None:
         """The identity in a cookie; None if it is invalid, expired, or of another server."""
@@ -132,8 +150,9 @@ class Access:
         given = sha256(token.encode(errors="replace")).digest()
         return hmac.compare_digest(given, sha256(self._secret).digest())
 
-    def _signed(self, purpose: str, identity: Identity, until: int) -> str:
-        data = base64.urlsafe_b64encode(_encode(_Pass(identity, until))).decode().rstrip("=")
+    def _signed(self, purpose: str, identity: Identity, until: int, link: str = "") -> str:
+        signed = _encode(_Pass(identity, until, link))
+        data = base64.urlsafe_b64encode(signed).decode().rstrip("=")
         return f"{data}.{self._mac(purpose, data)}"
 
     def _verified(self, purpose: str, text: str) -> _Pass | None:

@@ -94,7 +94,7 @@ def columns_of(address: ListAddress) -> list[Column]:
 _NAME: Final = 60
 _ROOM: Final = frozenset(
     {"taus", "labels", "lasted"}
-)  # columns that give way to what a search found
+)  # columns that make room for the matches of a search
 _LABEL: Final = 40
 _LABELS: Final = 2  # that a row shows; the others are counted
 _OWN: Final = frozenset({"agent", "user"})  # labels that have a column

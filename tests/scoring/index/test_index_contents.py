@@ -1,4 +1,4 @@
-"""Searching contents: what is found, who may see it, what it costs, and that forgetting erases it."""
+"""Searching contents: matches in every store, privacy, and erasure."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ async def test_words_and_phrases_are_found_in_every_store(url: str) -> None:
                 await search_contents(log, empty)
 
 
-async def test_what_is_new_is_found_and_reviews_are_too(url: str) -> None:
+async def test_new_records_and_reviews_are_found(url: str) -> None:
     async with filled(url) as log:
         search = ContentSearch(log)
         assert not (await search.find("later")).sessions
@@ -127,7 +127,8 @@ async def test_forgetting_leaves_no_word_in_postgresql(postgres: PostgresServer)
         await put_records(log, talk("s", f"a {SECRET}").records)
         await put_records(log, talk("t", "a sparrow").records)
         await ContentSearch(log).update()
-        assert (await log.forget("s")).compacted
+        await log.forget("s")
+        assert (await log.vacuum()).finished
         assert isinstance(log, Searchable)
         assert await log.search_texts([[SECRET]], 1) == []
         assert await log.found_texts([[SECRET]], 1, ["s"]) == []
@@ -168,7 +169,7 @@ def test_repeated_lines_count_once_and_long_texts_have_parts() -> None:
     assert [len(part) for part in others] == [100_000, 100_000, 50_000]
 
 
-def test_a_snippet_is_what_stands_around_the_first_find() -> None:
+def test_a_snippet_is_the_text_around_the_first_match() -> None:
     text = "word " * 30 + "the Refund-policy of\nthe shop" + " word" * 30
     shown = snippet(text, phrases_in("refund"))
     assert "the Refund-policy of the shop" in shown

@@ -1,0 +1,133 @@
+"""Shared links: roles, expiry and revocation, on every route and stream."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+from duolog.engine.errors import InvalidInput
+from duolog.engine.events import MessageSent
+from duolog.engine.log.open import open_log
+from duolog.engine.records import Draft
+from duolog.interop.workbench.access.identity import Access
+from duolog.interop.workbench.access.sharing import Links
+from duolog.testing.sessions import put_records
+from workbench import BASE, SECRET, Visitor, story, visiting, working
+
+ROUTES = (
+    "/sessions",
+    "/live",
+    "/session?id=s",
+    "/v1/sessions/rows?of=s",
+    "/v1/session/index?session=s",
+)
+
+
+def guest(visitor: Visitor) -> httpx.AsyncClient:
+    """A second browser without a cookie, at the same server."""
+    transport = httpx.ASGITransport(visitor.client._transport.app)  # type: ignore[attr-defined]
+    return httpx.AsyncClient(transport=transport, base_url=BASE, headers={"Origin": BASE})
+
+
+async def made(visitor: Visitor, role: str = "viewer", days: float = 1, name: str = "ben") -> str:
+    answer = await visitor.post("/v1/links/make", {"role": role, "days": days, "name": name})
+    assert answer.status_code == 200, answer.text
+    token: str = answer.json()["token"]
+    return token
+
+
+async def test_a_link_lets_in_by_its_role_until_it_is_revoked() -> None:
+    async with open_log("memory://") as log:
+        await put_records(log, story("s", [1]).records)
+        async with visiting(log) as operator, guest(operator) as ben, guest(operator) as cleo:
+            token = await made(operator)
+            assert (await ben.get("/sessions")).status_code == 303
+            entered = await ben.post("/enter", json={"token": token})
+            assert entered.json()["role"] == "viewer"
+            for route in ROUTES:
+                assert (await ben.get(route)).status_code == 200, route
+            body = {"sessions": ["s"], "by": "ben", "review": {"rating": 1}}
+            assert (await ben.post("/v1/reviews/add", json=body)).status_code == 403
+            assert (await ben.get("/v1/links")).status_code == 403
+            assert (await ben.post("/v1/links/make", json={})).status_code == 403
+
+            other = await made(operator, role="operator", name="cleo")
+            assert (await cleo.post("/enter", json={"token": other})).json()["role"] == "operator"
+            [link] = [one for one in operator.bench.links.listed() if one.name == "ben"]
+            assert token not in (await operator.get("/v1/links")).text
+            answer = await operator.post("/v1/links/revoke", {"id": link.id})
+            assert answer.status_code == 200
+            for route in ROUTES:
+                assert (await ben.get(route)).status_code in (303, 401), route
+            assert (await ben.post("/enter", json={})).status_code == 401
+            assert (await ben.post("/enter", json={"token": token})).status_code == 401
+            assert (await cleo.get("/sessions")).status_code == 200
+            assert "revoked" in (await operator.get("/v1/links")).text
+
+
+async def test_a_revocation_holds_for_other_servers_of_the_log_and_after_a_restart() -> None:
+    async with open_log("memory://") as log:
+        access = Access(SECRET)
+        links = Links(access, log)
+        link, token = links.make("viewer", 1)
+        await links.revoke(link.id)
+        await links.revoke(link.id)
+        async with visiting(log, None) as visitor:
+            refused = await visitor.post("/enter", {"token": token})
+            assert refused.status_code == 401
+            assert "revoked" in refused.text
+        assert not (await log.verify()).problems
+
+
+def test_links_end_and_cannot_be_guessed() -> None:
+    now = 1_000_000.0
+    access = Access(SECRET, now=lambda: now)
+    links = Links(access, open_log("memory://"), now=lambda: now)
+    pairs = [links.make("viewer", 2) for _ in range(100)]
+    assert len({link.id for link, _ in pairs}) == 100
+    assert all(len(link.id) >= 20 for link, _ in pairs)
+    token = pairs[0][1]
+    assert access.by_token(token) is not None
+    data, _, mac = token.partition(".")
+    for forged in (data, f"{pairs[1][1].partition('.')[0]}.{mac}", f"{data}.{'0' * len(mac)}"):
+        assert access.by_token(forged) is None
+        assert access.link_of(token=forged) == ""
+    now += 2 * 86_400 + 1
+    assert access.by_token(token) is None
+    assert links.listed() == []
+    for days in (0, -1, 366, float("nan")):
+        with pytest.raises(InvalidInput, match="365 days"):
+            links.make("viewer", days)
+    with pytest.raises(InvalidInput, match="60 characters"):
+        links.make("viewer", 1, "x" * 61)
+
+
+async def test_wrong_requests_are_refused_in_words() -> None:
+    async with open_log("memory://") as log, visiting(log) as operator:
+        for body in ({}, {"role": "participant", "days": 1}, {"role": "viewer", "days": "x"}):
+            assert (await operator.post("/v1/links/make", body)).status_code == 400
+        assert (await operator.post("/v1/links/revoke", {"id": "nothing"})).status_code == 400
+    async with open_log("memory://") as log, visiting(log, read_only=True) as operator:
+        body = {"role": "viewer", "days": 1}
+        assert (await operator.post("/v1/links/make", body)).status_code == 403
+        assert "show-share" not in (await operator.get("/sessions")).text
+
+
+async def test_an_open_stream_of_a_revoked_link_sends_nothing_more() -> None:
+    async with open_log("memory://") as log:
+        await put_records(log, story("s", [1]).records)
+        async with working(log) as (bench, port):
+            link, token = bench.links.make("viewer", 1)
+            base = f"http://127.0.0.1:{port}"
+            async with httpx.AsyncClient(base_url=base, headers={"Origin": base}) as ben:
+                assert (await ben.post("/enter", json={"token": token})).status_code == 200
+                url = "/v1/session/stream?session=s&since=0"
+                seen = []
+                async with ben.stream("GET", url) as stream:
+                    async for line in stream.aiter_lines():
+                        seen.append(line)
+                        if line.startswith("event: grown"):
+                            await bench.links.revoke(link.id)
+                            await log.append(
+                                "s", [Draft(MessageSent("more"), "ann", "human", 99.0)]
+                            )
+                assert sum(line.startswith("event: grown") for line in seen) == 1
