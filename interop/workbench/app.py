@@ -34,6 +34,7 @@ from .alerts.rules import AlertRule
 from .asset_files import asset_route
 from .bench import Bench, BenchLimits
 from .compare import compare_routes
+from .exporting import export_routes
 from .frame import ENTRANCE, problem_page
 from .live import live_routes
 from .reviewing import review_routes
@@ -55,6 +56,7 @@ PARTS: tuple[Part, ...] = (
     compare_routes,
     review_routes,
     share_routes,
+    export_routes,
 )
 """The parts that every workbench has."""
 

@@ -101,6 +101,7 @@ const showChosen = () => {
   document.getElementById("selected").textContent = `${chosen.size.toLocaleString("en")} selected`;
   const query = new URLSearchParams({ session: [...chosen].join(",") });
   document.getElementById("compare-selected").href = `/compare?${query}`;
+  document.getElementById("export-selected").href = `/v1/export/sessions?${query}&format=csv`;
   const queue = document.getElementById("queue-selected");
   if (queue) queue.href = `/review?${query}`;
   const pair = document.getElementById("pair-selected");

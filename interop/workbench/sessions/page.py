@@ -73,6 +73,7 @@ def list_contents(
             _views(address),
             tag("a", "Compare these", href=f"/compare{str(address.first_page())[9:]}"),
             _choose_columns(address),
+            _exports(address),
             class_="list-head",
         ),
         _filters(index, address, typed),
@@ -106,6 +107,7 @@ def list_contents(
             if reviews
             else None,
             tag("a", "Queue for review", id="queue-selected", href="/review") if reviews else None,
+            tag("a", "CSV", id="export-selected", href="/v1/export/sessions"),
             tag("button", "Clear", type="button", id="clear"),
             id="selection",
             hidden=True,
@@ -119,6 +121,16 @@ def list_contents(
             aria_label="Pages of the list",
         ),
     ]
+
+
+def _exports(address: ListAddress) -> Html:
+    """Links to the whole list as files."""
+    kept = [(key, one) for key, one in address.first_page().parameters() if key != "columns"]
+    links = [
+        tag("a", form.upper(), href=f"/v1/export/sessions?{urlencode([*kept, ('format', form)])}")
+        for form in ("csv", "json")
+    ]
+    return tag("span", "Export ", links[0], " ", links[1], class_="quiet")
 
 
 def _tag_dialog() -> Html:

@@ -1,0 +1,50 @@
+"""Exports from the pages: lists as CSV and JSON, a session as JSON Lines, by role."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+from duolog.engine.events import NoteTaken
+from duolog.engine.log.open import open_log
+from duolog.engine.records import Draft
+from duolog.scoring.reviews import Review, add_review
+from duolog.testing.sessions import put_records
+from workbench import story, visiting
+
+
+async def test_a_list_is_exported_with_all_of_its_pages_and_filters() -> None:
+    async with open_log("memory://") as log:
+        for number in range(60):
+            await put_records(log, story(f"s{number}", [1]).records)
+        await add_review(log, "s7", "anna", Review(tags=("odd", "slow"), rating=2))
+        async with visiting(log, "viewer") as viewer:
+            answer = await viewer.get("/v1/export/sessions", format="csv", sort="session")
+            assert "attachment" in answer.headers["Content-Disposition"]
+            rows = list(csv.DictReader(io.StringIO(answer.text)))
+            assert [row["session"] for row in rows] == [f"s{number}" for number in range(60)]
+            assert (rows[7]["tags"], rows[7]["rated"]) == ("odd;slow", "2.0")
+            found = (await viewer.get("/v1/export/sessions", format="json", tag="odd")).json()
+            assert [one["session"] for one in found] == ["s7"]
+            assert (await viewer.get("/v1/export/sessions", format="xls")).status_code == 400
+            assert (
+                "/v1/export/sessions?sort=session&amp;format=csv"
+                in (await viewer.get("/sessions", sort="session")).text
+            )
+        async with visiting(log, "participant") as participant:
+            assert (await participant.get("/v1/export/sessions")).status_code == 403
+            assert (await participant.get("/v1/export/session", id="s1")).status_code == 403
+
+
+async def test_a_session_is_exported_as_far_as_its_reader_may_see_it() -> None:
+    async with open_log("memory://") as log:
+        await put_records(log, story("s", [1]).records)
+        await log.append("s", [Draft(NoteTaken("a private note"), "bot", "agent", 99.0)])
+        for role, sees in (("operator", True), ("viewer", False)):
+            async with visiting(log, role) as visitor:
+                answer = await visitor.get("/v1/export/session", id="s")
+                lines = [json.loads(line) for line in answer.text.splitlines()]
+                assert len(lines) == log.statistics().position
+                assert ("a private note" in answer.text) == sees
+                assert (await visitor.get("/v1/export/session", id="x")).status_code == 404
