@@ -1,7 +1,7 @@
 # make demo   simulates travel planning and tutoring, prints reports, draws figures into demo-figures/
 # make demo-postgres  plays tutoring from two processes on a PostgreSQL server of its own, and reports
 # make workbench  shows the log of make demo, or one made like it, in the browser; PORT=8730
-# make check  format, lint, types, directions of import
+# make check  format, lint, types (also of the scripts of pages), directions of import
 # make fast   the tests that start no programs: less than a minute
 # make test   all tests, after it has installed what they need; make test ARGS="-k rounds" a part of them,
 #             ARGS="--cpu 20" lists the tests that used most CPU
@@ -49,7 +49,7 @@ PYTEST := $(if $(ROOM),TMPDIR=$(MEMORY) )$(RUN) pytest -n $(WORKERS) --dist work
 # Who plays in the demo: the baselines of the agent alone and the human alone, and three agents.
 PLAYERS := auto,human-alone,one-stage,two-stage,adaptive
 
-.PHONY: help demo demo-postgres workbench check format lint types imports fast test science soak mutants bench bench-check
+.PHONY: scripts help demo demo-postgres workbench check format lint types imports fast test science soak mutants bench bench-check
 .PHONY: release-check docs setup adapters
 .NOTPARALLEL:
 
@@ -85,10 +85,14 @@ demo.db: | $(WITH_DEV)
 	$(RUN) duolog run travel --agents one-stage,two-stage,adaptive --users proactive,lazy \
 	    --patience 2 --sessions 20 --seed 7 --concurrency 32 --log demo.db
 
-check: format lint types imports
+check: format lint types scripts imports
 
 format: $(WITH_DEV)
 	$(RUN) ruff format --check .
+
+# The types of the scripts of pages: TypeScript reads their comments, and writes nothing.
+scripts:
+	.ci/scripts/check
 
 lint: $(WITH_DEV)
 	$(RUN) ruff check --output-format concise .

@@ -12,7 +12,7 @@ const pick = (form) => {
   form.addEventListener("change", ({ target }) => {
     const fields = new FormData(form);
     if (target.name === "task") fields.delete("agents"); // another task has others
-    location.search = new URLSearchParams(fields).toString();
+    location.search = new URLSearchParams([...fields].map(([name, value]) => [name, String(value)])).toString();
   });
 };
 
@@ -40,7 +40,7 @@ if (host) {
     document.getElementById("oversight").replaceChildren(pieces(html));
     document.getElementById("overseen").hidden = !html;
   });
-  source.addEventListener("error", (event) => {
+  source.addEventListener("error", (/** @type {MessageEvent} */ event) => {
     if (event.data) {
       source.close();
       progress.textContent = JSON.parse(event.data).message;

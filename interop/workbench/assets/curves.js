@@ -40,7 +40,7 @@ export const series = (points) => {
 };
 
 export class Curves {
-  /** @param {function(number)} choose told which round was chosen */
+  /** @param {function(number): void} choose told which round was chosen */
   constructor(host, choose) {
     this.host = host;
     this.choose = choose;
@@ -113,7 +113,7 @@ export class Curves {
     svg.setAttribute("class", `curve ${name}`);
     svg.setAttribute("height", height);
     for (const [tau, round] of advised) {
-      svg.append(draw("text", { class: "faint", x: x(round) + 3, y: TOP + 8 + 11 * (tau - 1) }, `τ${tau}`));
+      svg.append(draw("text", { class: "faint", x: x(round) + 3, y: TOP + 8 + 11 * (Number(tau) - 1) }, `τ${tau}`));
     }
     if (isUtility) this.#ratings(svg, points, x, height);
     const line = draw("line", { class: "here", y1: TOP, y2: foot, visibility: "hidden" });

@@ -8,8 +8,8 @@ const PAUSE = 3000; // milliseconds without a key after which what was typed is 
 export class Editor {
   /**
    * @param {object} who session and actor
-   * @param {Drafts} drafts keeps what is not saved
-   * @param {Outbox} outbox sends versions
+   * @param {import("./draft.js").Drafts} drafts keeps what is not saved
+   * @param {import("./outbox.js").Outbox} outbox sends versions
    */
   constructor(who, drafts, outbox) {
     this.who = who;
@@ -30,6 +30,7 @@ export class Editor {
     this.refresh = soon(() => this.renew(), 60);
     this.changes = document.getElementById("changes");
     this.accepted = drafts.read("accepted") ?? null; // the text that they have accepted
+    /** @type {function(number): void} */
     this.pending = () => {}; // is told how many changes wait for them
     this.judging = false;
     const kept = drafts.read("output");

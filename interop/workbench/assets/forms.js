@@ -25,7 +25,7 @@ const title = (name) => {
 
 /**
  * A field for a value.
- * @returns {{node: HTMLElement, read: () => unknown}} the field, and what it holds; undefined for nothing
+ * @returns {{node: HTMLElement, read: () => unknown}} the field, and its value; undefined for nothing
  */
 const field = (name, given, root, required) => {
   const schema = meant(given, root);
@@ -58,11 +58,14 @@ const field = (name, given, root, required) => {
   return wrap(input, () => (input.value === "" && !required ? undefined : input.value));
 };
 
-/** Fields of an object. */
+/**
+ * Fields of an object.
+ * @returns {{node: HTMLElement, read: () => unknown}}
+ */
 const group = (name, schema, root, required = true) => {
   const wanted = new Set(schema.required ?? []);
   const fields = Object.entries(schema.properties ?? {})
-    .map(([key, one]) => [key, field(title(key), one, root, required && wanted.has(key))]);
+    .map(([key, one]) => /** @type {const} */ ([key, field(title(key), one, root, required && wanted.has(key))]));
   const read = () => {
     const found = {};
     for (const [key, one] of fields) {

@@ -15,9 +15,9 @@ const KEPT = "outbox:";
  */
 export class Outbox {
   /**
-   * @param {Drafts} drafts where the queue is kept
+   * @param {import("./draft.js").Drafts} drafts where the queue is kept
    * @param {function(): object} who session and actor of each
-   * @param {function(string)} say shows how it stands
+   * @param {function(string): void} say shows how it stands
    */
   constructor(drafts, who, say) {
     this.drafts = drafts;
@@ -62,7 +62,7 @@ export class Outbox {
         if (passes(known) || known === 500 || known === 401) {
           this.say(`not sent yet: ${known === 401 ? error.message : "the server is away"}`);
           await new Promise((done) => {
-            this.waking = done;
+            this.waking = () => done(null);
             setTimeout(done, this.wait);
           });
           this.wait = Math.min(this.wait * 2, LONGEST);

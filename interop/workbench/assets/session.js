@@ -280,7 +280,8 @@ byId("fork")?.addEventListener("click", () => {
 byId("fork-cancel")?.addEventListener("click", () => dialog.close());
 byId("fork-form")?.addEventListener("submit", async (event) => {
   event.preventDefault();
-  const given = Object.fromEntries([...new FormData(event.target)].filter(([, value]) => value.trim()));
+  const given = Object.fromEntries([...new FormData(event.target)].filter(([, value]) => String(value).trim()));
+  /** @type {Record<string, unknown>} */
   const asked = { session, at: now(), ...given };
   if (given.seed !== undefined) asked.seed = Number(given.seed);
   try {

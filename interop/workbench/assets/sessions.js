@@ -164,7 +164,7 @@ const go = (pairs) => {
 };
 form.addEventListener("submit", (event) => {
   event.preventDefault();
-  const given = [...new FormData(form)].map(([key, value]) => [key, value.trim()]);
+  const given = [...new FormData(form)].map(([key, value]) => [key, String(value).trim()]);
   const text = given.filter(([key, value]) => key === "q" && value).map(([, value]) => value).join(" ");
   go([...(text ? [["q", text]] : []), ...given.filter(([key, value]) => key !== "q" && value)]);
 });

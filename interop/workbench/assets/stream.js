@@ -15,10 +15,10 @@ const say = (state, text) => {
 /**
  * Follows a stream.
  * @param {string} path of the stream
- * @param {URLSearchParams} parameters what it is about
+ * @param {URLSearchParams | Record<string, string>} parameters what it is about
  * @param {number} since the position that the page has reached
- * @param {Object<string, function(object, number)>} on what to do with each kind of message
- * @param {function(boolean)} stands told when the connection is there, and when it is lost
+ * @param {Object<string, function(any, number): void>} on what to do with each kind of message
+ * @param {function(boolean): void} stands told when the connection is there, and when it is lost
  * @returns {{close: function()}} ends it
  */
 export const follow = (path, parameters, since, on, stands = () => {}) => {

@@ -36,7 +36,7 @@ const elapsed = (seconds) => {
 };
 
 export class Timeline {
-  /** @param {function(number)} choose told which record was chosen */
+  /** @param {function(number): void} choose told which record was chosen */
   constructor(host, choose) {
     this.host = host;
     this.choose = choose;
@@ -124,7 +124,7 @@ export class Timeline {
     const count = new Map();
     for (const [name] of this.model.work) count.set(name, (count.get(name) ?? 0) + 1);
     const names = [...count.keys()].filter((name) => roles.get(name) === "human" || roles.get(name) === "agent");
-    names.sort((a, b) => (roles.get(b) === "human") - (roles.get(a) === "human") || count.get(b) - count.get(a));
+    names.sort((a, b) => Number(roles.get(b) === "human") - Number(roles.get(a) === "human") || count.get(b) - count.get(a));
     const shown = names.length > MOST_LANES ? names.slice(0, MOST_LANES - 1) : names;
     const rest = names.slice(shown.length);
     const lanes = shown.map((name) => [name, roles.get(name), new Set([name])]);
@@ -224,7 +224,7 @@ export class Timeline {
     for (const [tau, round] of Object.entries(this.state.stops)) {
       const number = rounds[round];
       const x = this.x(number ? times[number - 1] : times.at(-1));
-      const label = draw("text", { x: x + 4, y: HEAD + PLOT - 2 - 12 * (tau - 1), class: "stop" }, `τ = ${tau}`);
+      const label = draw("text", { x: x + 4, y: HEAD + PLOT - 2 - 12 * (Number(tau) - 1), class: "stop" }, `τ = ${tau}`);
       svg.append(draw("path", { class: "stop", d: `M${x.toFixed(1)} ${HEAD}V${foot}` }), label);
     }
   }

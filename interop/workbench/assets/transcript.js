@@ -29,7 +29,7 @@ export class Transcript {
    * @param {HTMLElement} root what scrolls
    * @param {HTMLElement} host what holds the parts
    * @param {function(number, number): Promise<string>} load the HTML of some records
-   * @param {function(number)} passed told which record stands at the top
+   * @param {function(number): void} passed told which record stands at the top
    */
   constructor(root, host, load, passed) {
     this.root = root;

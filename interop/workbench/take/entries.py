@@ -74,7 +74,7 @@ def shown_entry(record: Record, me: str) -> ShownEntry | None:
     elif isinstance(event, ProfileChanged):
         entry["brief"] = str(_card("What you know now", event.profile))
     elif isinstance(event, ActionResolved):
-        entry["failed"] = event.status == "failed"
+        entry["failed"] = event.outcome == "failed"
     elif isinstance(event, SessionClosed):
         entry["closed"] = event.reason
     elif isinstance(event, ProgressRated):
