@@ -236,7 +236,7 @@ class Episode:
         self.messages, self._given = [], _NOTHING
         self._observation, self._error = None, None
         self._news, self._over = anyio.Event(), anyio.Event()
-        self._tasks.start_soon(self._run, session)
+        self._tasks.start_soon(self._run, session, meter)
         return await self._next(opening=True)
 
     async def step(self, action: Action) -> Observation:
@@ -392,14 +392,12 @@ class Episode:
             return False
         return True
 
-    async def _run(self, session: Session) -> None:
+    async def _run(self, session: Session, meter: _Meter) -> None:
         try:
             result = await run_session(self._log, session, fresh=True)
             records = [r async for r in self._log.read_all(session=session.id)]
-            fold = RewardFold(session.id, self.setting.reward)
-            for record in records:
-                fold.feed(record)
-            self._final, self._scored = fold.reward(), fold.trajectory()
+            meter.finish(records)
+            self._final, self._scored = meter.reward(), meter.trajectory()
             self._detail = _detail(records)
             self.result = result
         except Exception as error:  # noqa: BLE001  (raised by the step that waits)
@@ -508,6 +506,8 @@ class _Meter:
         self._tau = tau
         self._options = None if tau is None else Options(taus=(tau,))
         self._fold = self._anew(session)
+        self._fed = 0  # records so far, and the last of them
+        self._latest = ("", 0)
 
     def _anew(self, session: str) -> RewardFold:
         return RewardFold(session, self._terms, self._options, emit=self._tau is not None)
@@ -515,11 +515,26 @@ class _Meter:
     def feed(self, record: Record) -> StopAdvised | None:
         """Takes the next record; advises the stop the moment it is due."""
         if record.kind == "SessionOpened":
-            self._fold = self._anew(record.session)
+            self._fold, self._fed = self._anew(record.session), 0
+        self._fed += 1
+        self._latest = (record.stream, record.version)
         for update in self._fold.feed(record):
             if isinstance(update, StopAdvice):
                 return stop_advised(update, enforced=True)
         return None
+
+    def finish(self, records: Sequence[Record]) -> None:
+        """Takes what followed the last record that was measured; all of them, if their order differs.
+
+        Args:
+            records: of the whole session, as the log has them.
+        """
+        known = self._fed
+        latest = records[known - 1] if 0 < known <= len(records) else None
+        if latest is None or (latest.stream, latest.version) != self._latest:
+            self._fold, known = self._anew(records[0].session), 0
+        for record in records[known:]:
+            self._fold.feed(record)
 
     def reward(self) -> Reward:
         """The reward so far."""

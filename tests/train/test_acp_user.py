@@ -39,7 +39,9 @@ async def _talk(arguments: list[str], client: Harness) -> list[dict[str, Any]]:
     """Talks to the process until the session is over; what each prompt's result has of Duolog."""
     found = []
     command = [sys.executable, "-P", "-m", "duolog", "user", "--acp", *arguments]
-    async with acp.spawn_agent_process(client, *command) as (agent, _):
+    async with acp.spawn_agent_process(
+        client, *command, transport_kwargs={"shutdown_timeout": 60.0}
+    ) as (agent, _):
         begun = await agent.initialize(protocol_version=1)
         assert begun.agent_capabilities.prompt_capabilities.embedded_context
         made = await agent.new_session(cwd="/", mcp_servers=[])
