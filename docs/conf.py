@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duolog
@@ -55,9 +56,10 @@ html_theme_options = {
 
 
 def setup(app: Sphinx) -> None:
-    """Reads docstrings of attributes as prose, and lets long names break where they have a dot."""
+    """Reads docstrings of attributes as prose, lets long names break, and mends the theme's markup."""
     app.connect("autodoc-process-docstring", _is_prose, priority=400)  # napoleon comes at 500
     app.connect("html-page-context", _break_names)
+    app.connect("build-finished", _make_accessible)
 
 
 def _is_prose(
@@ -78,3 +80,24 @@ def _break_names(
         context["body"] = _LONG_NAME.sub(
             lambda found: re.sub(r"[./]", r"\g<0><wbr>", found[0]), context["body"]
         )
+
+
+_ACCESSIBLE = (
+    (
+        'role="heading"><span class="caption-text"',
+        'role="heading" aria-level="2"><span class="caption-text"',
+    ),
+    ("<pre>", '<pre tabindex="0">'),
+    ('<table class="docutils', '<table tabindex="0" class="docutils'),
+)
+"""Captions need a level, and a wide block has to be reached by the keyboard to be scrolled."""
+
+
+def _make_accessible(app: Sphinx, problem: Exception | None) -> None:
+    if problem is not None or app.builder.format != "html":
+        return
+    for page in Path(app.outdir).rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        for found, mended in _ACCESSIBLE:
+            text = text.replace(found, mended)
+        page.write_text(text, encoding="utf-8")
