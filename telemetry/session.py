@@ -82,7 +82,7 @@ def check_about(about: About) -> None:
         if name in _NAMES:
             continue
         hint = suggestion(name, _NAMES)
-        if hint.startswith("; there are"):
+        if not hint.startswith("; did you mean"):
             hint += f"; a label of your own goes into labels={{{name!r}: ...}}"
         raise InvalidInput(f"unknown label or option {name!r}{hint}")
 

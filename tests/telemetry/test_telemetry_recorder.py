@@ -699,7 +699,7 @@ async def test_what_is_wrong_is_said_at_once(log: EventLog) -> None:
             await s.human.says("x", at=float("nan"))
         other = await recorder.session("other")
         action = await other.agent.acts("look")
-        with pytest.raises(InvalidInput, match="an event of session 'other' was given"):
+        with pytest.raises(InvalidInput, match="got one of session 'other'"):
             await s.agent.resolves(action, durable=True)
         await s.human.says("all is well", at=12.5, durable=True)
     assert [event for _, event in await told(log)] == [MessageSent(text="all is well")]
@@ -716,7 +716,7 @@ async def test_a_call_that_is_wrong_leaves_the_others_alone(log: EventLog) -> No
             await wrong.written()
         statistics = recorder.statistics()
         assert (statistics.written, statistics.refused) == (4, 1)
-        assert "no event with the id 'm1'" in statistics.error
+        assert "lacks an event with the id 'm1'" in statistics.error
         await finished(s)
     assert [event.text for _, event in await told(log) if isinstance(event, MessageSent)] == [
         "one",
@@ -861,7 +861,7 @@ async def test_feedback_on_a_version_that_is_not_there_is_refused(log: EventLog)
     async with Recorder(log) as recorder:
         s = await recorder.session("s")
         with pytest.raises(
-            InvalidInput, match="no event with the trace version 7: it has 1 events"
+            InvalidInput, match="lacks an event with the trace version 7: it has 1 events"
         ):
             await s.human.feedback(thumbs="up", of=7, durable=True)
 
