@@ -70,7 +70,7 @@ async def by_model(client: ModelClient, model: str, text: str) -> frozenset[str]
     asked = ModelRequest(
         model=model, messages=(Message(role="user", content=judge_prompt(text, "")),)
     )
-    reply = await client.ask(asked)
+    reply = await client.complete(asked)
     try:
         return frozenset(one.skill for one in read_verdict(reply.text))
     except InvalidInput:

@@ -7,17 +7,21 @@ from pathlib import Path
 
 import pytest
 from duolog.agents.mind import Intent
-from duolog.benchmarks.teaching import agreement, by_rules, explanations
+from duolog.benchmarks.teaching import agreement, by_model, by_rules, explanations
 from duolog.engine.errors import InvalidInput
-from duolog.engine.events import MessageSent
+from duolog.engine.events import ActionResolved, ActionTaken, MessageSent, ProfileChanged
+from duolog.engine.models.gateway import Models
 from duolog.engine.models.prompting.conversation import ModelConversation, ModelUse
 from duolog.engine.models.protocol import ModelReply, ModelRequest
 from duolog.engine.session.decisions import Act, Decision, Say
+from duolog.engine.session.limits import Limits
 from duolog.engine.session.view import View
+from duolog.engine.task import Cell, Setting
 from duolog.examples.tutoring.maths.rules import MISCONCEPTIONS
 from duolog.examples.tutoring.student.learning import TEACH
 from duolog.examples.tutoring.tutor.judge import JudgedTutor, judge_prompt, read_verdict
-from duolog.testing import by, records_of
+from duolog.examples.tutoring.tutoring_task import tutoring_task
+from duolog.testing import by, played, records_of
 
 LABELS = Path(__file__).parent / "explanations.json"
 GOOD = "Lesson: subtract-negative | explanation | 3 - (-4) | drops-double-minus"
@@ -159,3 +163,35 @@ def test_the_labels_are_apart_from_the_rubric_and_from_what_tutors_on_rules_say(
 def test_the_agreement_of_the_rules_is_as_documented() -> None:
     found = agreement((by_rules(one.text), one.skills) for one in explanations(LABELS))
     assert [round(one, 2) for one in found] == [0.92, 0.85, 0.81]
+
+
+class Fake:
+    """A model that explains in its own words, and a judge that finds one lesson in that."""
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        prompt = str(request.messages[-1].content)
+        if "Lesson: SKILL" in prompt:
+            return ModelReply(text=GOOD)
+        if "Plan:" in prompt:
+            return ModelReply(text="Plan: 1")
+        return ModelReply(text="Message: Two minuses are a plus. What do you get for number 1?")
+
+
+async def test_a_student_learns_from_a_tutor_on_a_model_only_by_what_the_judge_finds() -> None:
+    cell = Cell(agent="two-stage", user="feedback", model="m", instance="0", seed=3)
+    setting = Setting(
+        models=Models(Fake()), uses={"m": ModelUse(model="m")}, limits=Limits(rounds=3)
+    )
+    one = await played(tutoring_task().session(cell, setting))
+    trace = [record.event for record in one.trace]
+    taught = [event for event in trace if isinstance(event, ActionTaken) and event.name == TEACH]
+    assert {event.arguments["skill"] for event in taught} == {"subtract-negative"}
+    assert all(event.outcome == "ok" for event in trace if isinstance(event, ActionResolved))
+    assert any(
+        "subtract-negative" in event.reason for event in trace if isinstance(event, ProfileChanged)
+    )
+
+
+async def test_the_agreement_of_a_model_is_measured_with_the_same_rubric() -> None:
+    text = "Two minuses are a plus."
+    assert await by_model(Fake(), "m", text) == {"subtract-negative"}
