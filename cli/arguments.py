@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable
 
 from ..engine.errors import InvalidInput
-from ..engine.text import suggestion
 
 __all__ = ("FILTERS", "MOST_RESAMPLES", "choices", "example", "numbers", "one_of", "seconds_in")
 
@@ -56,6 +55,8 @@ def one_of(text: str, what: str, known: Iterable[str]) -> list[str]:
         InvalidInput: there is none, or one that is not known.
     """
     names = choices(text, what)
+    from ..engine.text import suggestion  # here, since a help needs none of what it loads
+
     listed = list(known)
     for name in names:
         if name not in listed:

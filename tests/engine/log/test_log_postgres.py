@@ -64,7 +64,7 @@ def test_options_that_cannot_be_are_refused(option: str, why: str) -> None:
 
 async def test_what_is_no_log_is_left_alone(postgres: PostgresServer) -> None:
     url = postgres.url()
-    with pytest.raises(LogNotFound, match="there is no log at"):
+    with pytest.raises(LogNotFound, match="no log at"):
         async with open_log(url, create=False):
             pass
     schema = parse(url).schema
