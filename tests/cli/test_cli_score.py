@@ -315,4 +315,4 @@ def test_a_rubric(server: OpenAIServer, menus: Path, tmp_path: Path, capsys: Cap
     assert one["scorer"].startswith("rubric@")
     assert one["added"] > one["missing"]
     rubric.write_text("criterion = []\n", encoding="utf-8")
-    assert "it has no criterion" in refused(capsys, menus, *options, "--rubric", str(rubric))
+    assert "it lacks a criterion" in refused(capsys, menus, *options, "--rubric", str(rubric))

@@ -81,7 +81,7 @@ async def test_played_makes_failed_actors_count() -> None:
 
 async def test_approving_what_nobody_asked_is_an_error() -> None:
     found = await played(a_session(agent(Script().approve())), fails=True)
-    assert "nobody has asked 'agent' for an approval" in (found.result.error or "")
+    assert "no approval was requested from 'agent'" in (found.result.error or "")
 
 
 async def test_an_improviser_does_everything() -> None:
