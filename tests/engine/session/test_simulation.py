@@ -163,7 +163,7 @@ async def test_one_that_cannot_be_run_is_told_and_the_others_go_on() -> None:
     first, second, third = outcomes
     assert isinstance(first, SessionFailure)
     assert first.session == "s0"
-    assert "seed was 7, now it would be 99" in first.error
+    assert "seed was 7, and now it would be 99" in first.error
     assert isinstance(second, SessionFailure)
     assert "unique names" in second.error
     assert isinstance(third, SessionResult)
