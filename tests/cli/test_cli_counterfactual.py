@@ -188,7 +188,7 @@ def test_a_log_without_simulated_sessions_has_no_such_drop(
     assert main(["run", "travel", "--agents", "auto", "--sessions", "1", "--log", log]) == 0
     capsys.readouterr()
     assert main(["counterfactual", log]) == 2
-    assert "no simulated session with a human" in capsys.readouterr().err
+    assert "no closed simulated session with a human" in capsys.readouterr().err
 
 
 @pytest.mark.slow

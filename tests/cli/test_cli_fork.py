@@ -143,7 +143,7 @@ def test_the_export_of_a_fork_holds_its_beginning(
     made = forked(
         log, "travel-1-one-stage", "--at-round", "3", "--seed", "6", "--log", other, capsys=capsys
     )
-    assert main(["export", other, "--sessions", made.fork.session]) == 0
+    assert main(["export", other, "--session", made.fork.session]) == 0
     records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     versions = [r["version"] for r in records if r.get("stream") == "trace"]
     assert versions == list(range(1, made.fork.events + 1))
@@ -195,10 +195,10 @@ def test_a_session_of_another_engine_is_forked_from_the_view_alone(
     [
         (["travel-1-one-stage"], "either --at-round or --at-version"),
         (["travel-1-one-stage", "--at-round", "2", "--at-version", "9"], "either"),
-        (["travel-1-one-stage", "--at-round", "99"], "no round 99"),
+        (["travel-1-one-stage", "--at-round", "99"], "cannot fork at round 99"),
         (["travel-1-one-stage", "--at-version", "9999"], "version 9999"),
-        (["travel-1-one-stage", "--at-round", "2", "--agent", "x"], "no agent 'x'"),
-        (["travel-1-one-stage", "--at-round", "2", "--user", "x"], "no user 'x'"),
+        (["travel-1-one-stage", "--at-round", "2", "--agent", "x"], "unknown agent 'x'"),
+        (["travel-1-one-stage", "--at-round", "2", "--user", "x"], "unknown user 'x'"),
         (["travel-9", "--at-round", "2"], "travel-9"),
     ],
 )

@@ -126,7 +126,7 @@ async def test_what_was_seen_is_recorded_with_what_was_done() -> None:
     [
         (Rate(0), "1 to 5, not 0"),
         (Rate(6), "1 to 5, not 6"),
-        (Rate(3, round=2), "no round 2 to be rated: it is in round 1"),
+        (Rate(3, round=2), "cannot rate round 2: it is in round 1"),
         (Approve(17), "no approval was requested at version 17"),
         (Wait(1.0), "Wait cannot be emitted"),
         (Finish(), "Finish cannot be emitted"),
@@ -162,7 +162,7 @@ async def test_a_result_of_somebody_elses_is_no_result() -> None:
         await desk.pause(0.5)
         desk.look()
         [taken] = [r for r in desk.view.records if r.kind == "ActionTaken"]
-        with pytest.raises(DeskError, match="no action of 'user'"):
+        with pytest.raises(DeskError, match="is not an action of 'user'"):
             await desk.result(taken)
 
     helper = Script().act("look").result().finish()

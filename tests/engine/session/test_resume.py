@@ -541,7 +541,7 @@ def swallowing(session: Session) -> Session:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (other_seed, "seed was 7, now it would be 8"),
+        (other_seed, "seed was 7, and now it would be 8"),
         (other_policy, "participants was .*scripted.* now it would be .*two-stage"),
         (other_behaviour, "MessageSent"),
         (another_model_is_asked, "ModelCalled"),

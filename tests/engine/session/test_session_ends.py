@@ -697,9 +697,9 @@ async def test_cancelled_while_an_actor_works_it_can_be_resumed() -> None:
 @pytest.mark.parametrize(
     ("session", "message"),
     [
-        (a_session(agent(Script()), agent(Script())), "names of their own"),
-        (a_session(agent(Script(), "engine")), "names of their own"),
-        (a_session(agent(Script(), "environment")), "names of their own"),
+        (a_session(agent(Script()), agent(Script())), "unique names other than"),
+        (a_session(agent(Script(), "engine")), "unique names other than"),
+        (a_session(agent(Script(), "environment")), "unique names other than"),
         (a_session(agent(Script()), request="Please!"), "no human to make it"),
         (
             msgspec.structs.replace(a_session(agent(Script())), players=(human(Script()),)),

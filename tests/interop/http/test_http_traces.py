@@ -162,7 +162,7 @@ async def test_protobuf_is_answered_in_protobuf() -> None:
         found = ExportTraceServiceResponse.FromString(answer.body)
         assert answer.headers["content-type"] == media
         assert found.partial_success.rejected_spans == 1
-        assert "no id" in found.partial_success.error_message
+        assert "lacks an id" in found.partial_success.error_message
         wrong = await send(client, b"\xff\xff\xff", media)
         assert (wrong.status, wrong.headers["content-type"]) == (400, media)
         assert wrong.body[:1] == b"\x12"
