@@ -44,6 +44,7 @@ USERS: Final = ("proactive", "feedback", "lazy", "bounded", "none")
 FILTER_KEYS: Final = (
     *("agent", "user", "model", "session", "task", "instance"),
     *("state", "rounds", "events", "lasted", "utility", "tau"),
+    *("tag", "reviewer", "rated"),
 )
 
 _LOOKED_AT = 20_000  # sessions, at most
