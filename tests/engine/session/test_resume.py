@@ -545,7 +545,10 @@ def swallowing(session: Session) -> Session:
         (other_policy, "participants was .*scripted.* now it would be .*two-stage"),
         (other_behaviour, "MessageSent"),
         (another_model_is_asked, "ModelCalled"),
-        (no_model_is_asked, "kind of ModelCalled was 'ModelCalled', now it would be 'MessageSent'"),
+        (
+            no_model_is_asked,
+            "kind of ModelCalled was 'ModelCalled', and now it would be 'MessageSent'",
+        ),
         (silence, "version 3"),
         (swallowing, "version 3"),
     ],
