@@ -547,7 +547,7 @@ def swallowing(session: Session) -> Session:
         (another_model_is_asked, "ModelCalled"),
         (
             no_model_is_asked,
-            "kind of ModelCalled was 'ModelCalled', and now it would be 'MessageSent'",
+            "kind of ModelCalled was 'ModelCalled', now it would be 'MessageSent'",
         ),
         (silence, "version 3"),
         (swallowing, "version 3"),
