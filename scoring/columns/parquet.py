@@ -326,6 +326,9 @@ _ROUND: Final[Mapping[str, str]] = {
 }
 """Columns of the round table: fields of ``RoundRow``, after the session's key and id. Effort follows."""
 
+_LATE: Final = "late"
+"""A column of the round table that no number rests on: whether events of the round were written late."""
+
 _RECORD: Final[Mapping[str, str]] = {
     "position": "int64",
     "session": "string",
@@ -367,7 +370,7 @@ _LATER: Final = (
 """Columns that tables of older versions do not have; their values are missing there."""
 
 COLUMNS: Final = hashlib.sha256(
-    repr(([*_SESSION.items()], [*_ROUND.items()], [*_RECORD.items()])).encode()
+    repr(([*_SESSION.items()], [*_ROUND.items(), _LATE], [*_RECORD.items()])).encode()
 ).hexdigest()
 """A digest of the columns of all tables: files with others cannot be added to."""
 
@@ -410,6 +413,7 @@ def round_table(sessions: Sequence[Folded]) -> Table:
     }
     for name, kind in _ROUND.items():
         columns[name] = arrow.array([getattr(point, name) for _, point in rows], types[kind])
+    columns[_LATE] = arrow.array([point.round in row.late for row, point in rows], types["bool"])
     for name in MEASURES:
         efforts = [point.effort.get(name) for _, point in rows]
         columns[f"effort_{name}"] = arrow.array(efforts, types["double"])

@@ -45,7 +45,7 @@ DEFINITIONS: Final = 3
 separate round. 3: every evaluated session that began counts; a closing round holds messages of
 humans only; the scorer whose utility counts is never guessed."""
 
-FOLD_VERSION: Final = 7
+FOLD_VERSION: Final = 8
 """Version of the fold from records to rows. Raise it if the same records give other rows."""
 
 PROCESS_MEASURES: Final = (
@@ -102,6 +102,7 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         faults: faults of the simulated user, by kind.
         process: how the parties worked together; None if it was not measured.
         lost: events that could not be recorded; rounds and effort of such a session are incomplete.
+        late: numbers of the rounds with events that were written late.
         coarse: versions of the output that were not compared in full with what went before, so that changed
             stretches count whole.
         rounds: how many rounds it has, a closing one included.
@@ -139,6 +140,7 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     faults: Mapping[str, int] = {}
     process: Process | None = None
     lost: int = 0
+    late: tuple[int, ...] = ()
     coarse: int = 0
     rounds: int = 0
     waiting: int = 0
@@ -223,6 +225,7 @@ def rows_of(
         faults=trajectory.faults,
         process=trajectory.process,
         lost=trajectory.lost,
+        late=trajectory.late,
         coarse=trajectory.coarse,
         rounds=len(trajectory.points),
         waiting=waiting,
@@ -265,6 +268,7 @@ def trajectory_of(folded: Folded) -> Trajectory:
         faults=row.faults,
         process=row.process,
         lost=row.lost,
+        late=row.late,
         coarse=row.coarse,
     )
 

@@ -29,7 +29,7 @@ TidyRow: TypeAlias = dict[str, _Value]
 
 _TEXT = frozenset({"session", "instance", "problem", "state", "stage", "tags", "reviewers"})
 _FLAGS = frozenset(
-    {"baseline", "estimated_tokens", "evaluated", "updated", "stale", "pending", "closing"}
+    {"baseline", "estimated_tokens", "evaluated", "updated", "stale", "pending", "late", "closing"}
 )
 _COUNTS = frozenset({"seed", "round", "rounds", "stale_rounds", "rating", "ratings", "comments"})
 _FLOATS = frozenset(
@@ -160,6 +160,7 @@ def _rounds(item: Trajectory) -> Iterator[TidyRow]:
             "stale": point.stale,
             "rating": point.rating,
             "pending": point.pending,
+            "late": point.round in item.late,
         }
         yield row | _effort(point.effort)
 

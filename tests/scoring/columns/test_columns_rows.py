@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import msgspec
 from duolog.engine.events import ApprovalAsked, ApprovalGiven, Origin
+from duolog.scoring.columns.parquet import round_table
 from duolog.scoring.columns.rows import Folded, SessionFold, rows_of, trajectory_of
 from duolog.scoring.live import score_records
 from duolog.scoring.process import Process, ProcessFold
+from duolog.scoring.report.tidy import tidy_rows
 from duolog.scoring.trajectory.options import Options
 from duolog.scoring.trajectory.points import Point, Trajectory
 from duolog.testing.records import RecordWriter
@@ -50,6 +52,11 @@ def test_every_part_of_a_trajectory_survives_as_rows() -> None:
         forked_at=2,
         faults={"leak": 1},
         process=Process(initiatives={"ann": 1}, loops=2),
+        candidates=("u@1",),
+        problem="p",
+        lost=4,
+        late=(1,),
+        coarse=1,
     )
     assert trajectory_of(rows_of(trajectory)) == trajectory
     assert rows_of(trajectory, key=7, seed=1 << 70).session.seed == 1 << 70
@@ -81,3 +88,10 @@ def test_a_row_counts_the_approvals_that_wait() -> None:
     script.human(ApprovalGiven(asked=asked.version, approved=False))
     fold.feed(script.records[-1])
     assert fold.folded().session.waiting == 1
+
+
+def test_the_rounds_with_late_events_are_marked_in_the_tables() -> None:
+    points = tuple(Point(round=k, value=None, utility=0.5, rating=None, effort={}) for k in (1, 2))
+    trajectory = Trajectory(session="s", group={}, points=points, late=(2,))
+    assert round_table([rows_of(trajectory)]).column("late").to_pylist() == [False, True]
+    assert [row["late"] for row in tidy_rows([trajectory], "rounds")] == [False, True]
