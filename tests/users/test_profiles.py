@@ -54,5 +54,5 @@ def test_the_workbench_shows_the_card() -> None:
     shown = shown_entry(records_of(opened)[0], "ann")
     assert shown is not None
     for part in ("Your role", "A guest", "Your goal", "Dinner", "What you know", "Likes soup"):
-        assert part in str(shown["html"])
-    assert "0.058" not in str(shown["html"])
+        assert part in str(shown["brief"])
+    assert "0.058" not in str(shown)

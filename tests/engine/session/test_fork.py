@@ -285,7 +285,7 @@ async def test_where_there_is_nothing_to_fork_it_says_so() -> None:
     with pytest.raises(Divergence, match="participants"):
         fork(planned("two-stage"), past, 20, past=planned("two-stage"))
     for number in (1, 99):
-        with pytest.raises(InvalidInput, match=f"no round {number}"):
+        with pytest.raises(InvalidInput, match=f"cannot fork at round {number}"):
             end_before_round(past, number)
 
 
