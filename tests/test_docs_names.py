@@ -39,7 +39,7 @@ def is_there(dotted: str) -> bool:
             found: object = import_module(".".join(parts[:split]))
         except ModuleNotFoundError as error:
             if error.name is not None and not error.name.startswith("duolog"):
-                return True  # a module of ours, whose framework is not installed
+                return True  # our module is there, but its framework is not installed
             continue
         for name in parts[split:]:
             if not hasattr(found, name):

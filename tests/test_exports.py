@@ -12,7 +12,7 @@ import duolog
 import pytest
 
 FRAMEWORKS = {"duolog.train.verifiers": "verifiers"}
-"""Modules that import a framework which the tests do without; ``make adapters`` runs them."""
+"""Modules for a framework that tests do not install; ``make adapters`` runs them."""
 
 MODULES = sorted(
     found.name
