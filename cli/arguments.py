@@ -12,7 +12,7 @@ __all__ = ("FILTERS", "MOST_RESAMPLES", "choices", "example", "numbers", "one_of
 FILTERS = """\b
 Filters, of which a session has to meet all:
   agent=auto,two-stage   a label is one of these; != for none of them
-  session=menu-1*        also task, instance; * stands for anything
+  session=menu-1*        also task, instance; * matches anything
   state=open,failed      open, finished, abandoned, ended, limit, tolerance,
                          stalled, failed, cancelled, forgotten
   utility=0.5..0.8       also ..0.3, 0.5.., none, or '>=0.5' in quotes

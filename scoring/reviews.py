@@ -37,7 +37,7 @@ __all__ = (
 )
 
 SCALE: Final = (1, 2, 3, 4, 5)
-"""The ratings that a reviewer can give, the worst first."""
+"""The ratings that a reviewer or a judge can give, the worst first."""
 
 _LONGEST: Final = 60  # characters of a tag, and of the name of a reviewer
 _BARRED: Final = frozenset(",*=<>!\"'")
@@ -232,6 +232,7 @@ async def read_reviews(log: EventLog, session: str) -> Reviews:
         SessionNotFound: the log has no such session.
         LogError: the log cannot be read.
     """
+    await log.summary(session)
     return (await _read(log, session))[0]
 
 
@@ -281,7 +282,7 @@ async def add_review(
         except VersionConflict:  # another reviewer was faster
             if not tries_left:
                 raise
-    return await read_reviews(log, session)
+    return (await _read(log, session))[0]
 
 
 def check_reviewer(name: str) -> None:
@@ -325,7 +326,6 @@ async def _check_subject(log: EventLog, session: str, review: Review, version: i
 
 async def _read(log: EventLog, session: str) -> tuple[Reviews, int]:
     """The reviews of a session, and the version of the stream that holds them."""
-    await log.summary(session)
     fold, version = ReviewFold(), 0
     async for record in log.read(session, stream=REVIEW):
         fold.feed(record)

@@ -238,17 +238,15 @@ class AcpAgent:
         if "id" not in message or self._process is None or method is None:
             return
         try:
-            answer = response(message, await self._served(str(method), parameters, message))
+            answer = await self._answer(str(method), parameters, message)
         except InvalidInput as error:
             answer = failure(message, BAD_PARAMETERS, str(error))
-        except NotImplementedError:
-            answer = failure(message, NO_METHOD, f"Duolog does not do {method}")
         self._process.send(answer)
 
-    async def _served(self, method: str, parameters: Object, message: Object) -> JSON:
+    async def _answer(self, method: str, parameters: Object, message: Object) -> bytes:
         workspace = self._workspace
         if method == "session/request_permission":  # there is no human to ask
-            return _outcome(message, allowed=True)
+            return response(message, _outcome(message, allowed=True))
         if method == "fs/read_text_file" and workspace is not None:
             line, limit = parameters.get("line"), parameters.get("limit")
             content = await workspace.read(
@@ -256,11 +254,11 @@ class AcpAgent:
                 line if isinstance(line, int) else None,
                 limit if isinstance(limit, int) else None,
             )
-            return {"content": content}
+            return response(message, {"content": content})
         if method == "fs/write_text_file" and workspace is not None:
             await workspace.write(str(parameters.get("path")), str(parameters.get("content")))
-            return None
-        raise NotImplementedError(method)
+            return response(message, None)
+        return failure(message, NO_METHOD, f"Duolog does not do {method}")
 
     def _has_human(self) -> bool:
         return any(one.role == "human" for one in self._view.participants)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, NamedTuple, final
+from typing import NamedTuple, final
 
 import anyio
 import msgspec
@@ -24,17 +24,14 @@ from ...engine.events import (
     ParticipantWithdrew,
 )
 from ...engine.log.contract import Store
-from ...engine.records import Draft, Record
+from ...engine.records import REVIEW, Draft, Record
 from ...engine.text import suggestion
 from ...scoring.index.erasure import erase
 from .assigning import assign
 from .instruments import checked_answers
 from .plan import Questionnaire, Study
 
-__all__ = ("REVIEW", "Answered", "Counts", "People", "Person", "Step", "next_step", "read_people")
-
-REVIEW: Final = "review"
-"""The stream of consent, assignment, answers and withdrawal."""
+__all__ = ("Answered", "Counts", "People", "Person", "Step", "next_step", "read_people")
 
 
 class Answered(NamedTuple):
@@ -237,9 +234,8 @@ class People:
         Raises:
             InvalidInput: the study has all its participants.
         """
-        async with (
-            self._assigning
-        ):  # one after the other, so that arrivals at once are balanced, too
+        # One after the other, so that people who arrive at once are balanced, too.
+        async with self._assigning:
             person = self.person(name)
             if person.assigned is not None or person.withdrew:
                 return

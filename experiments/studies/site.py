@@ -17,6 +17,7 @@ from ...engine.errors import InvalidInput
 from ...engine.events import JSON
 from ...interop.http.responses import as_json, problem
 from ...interop.workbench.access.body import read_body
+from ...interop.workbench.access.entering import let_in
 from ...interop.workbench.access.identity import Identity
 from ...interop.workbench.app import Part
 from ...interop.workbench.bench import Bench
@@ -124,7 +125,7 @@ class _Routes:
             code = urlencode({_CODE: secrets.token_urlsafe(12)})
             return RedirectResponse(f"/study?{code}", 303)
         step = await self._people.step(name)
-        response = await self._shown(name, step)
+        response = await self._shown(request, name, step)
         response.set_cookie(
             _COOKIE,
             self._recruits.signed(name),
@@ -136,7 +137,7 @@ class _Routes:
         )
         return response
 
-    async def _shown(self, name: str, step: Step) -> Response:
+    async def _shown(self, request: Request, name: str, step: Step) -> Response:
         study = self._study
         match step.kind:
             case "consent":
@@ -173,7 +174,7 @@ class _Routes:
             case "begin":
                 return self._beginning(name, step)
             case "working":
-                return await self._working(name, step)
+                return await self._working(request, name, step)
             case _:
                 return await self._done(name)
 
@@ -195,17 +196,15 @@ class _Routes:
             step=step,
         )
 
-    async def _working(self, name: str, step: Step) -> Response:
+    async def _working(self, request: Request, name: str, step: Step) -> Response:
         begun = self._people.person(name).begun[step.place or 0]
-        actor = await self._sittings.seat(begun.session)
         response = self._page(
             "Your session is open",
             tag("p", "You can go on where you were."),
             tag("p", tag("a", "Go on", href=_seat_address(begun.session), class_="primary")),
             step=step,
         )
-        self._let_in(response, actor, begun.session)
-        return response
+        return await self._let_in(request, response, begun.session)
 
     async def _done(self, name: str) -> Response:
         lines: list[Node] = [rich_text(self._study.thanks)]
@@ -277,8 +276,7 @@ class _Routes:
         place = _decoded(_decode_begin, await read_body(request, _BODY)).place
         session = await self._sittings.begin(name, place)
         response = as_json({"next": _seat_address(session)})
-        self._let_in(response, await self._sittings.seat(session), session)
-        return response
+        return await self._let_in(request, response, session)
 
     async def withdraw(self, request: Request) -> Response:
         """Erases the records of a participant."""
@@ -295,17 +293,12 @@ class _Routes:
     def _known(self, request: Request) -> str | None:
         return self._recruits.verified(request.cookies.get(_COOKIE, ""))
 
-    def _let_in(self, response: Response, actor: str, session: str) -> None:
+    async def _let_in(self, request: Request, response: Response, session: str) -> Response:
+        """Seats a participant in their session."""
         access = self._bench.access
-        identity = Identity("participant", actor, session)
-        response.set_cookie(
-            access.cookie_name,
-            access.cookie(identity, access.token(identity)),
-            max_age=int(access.life),
-            path="/",
-            httponly=True,
-            samesite="strict",
-        )
+        identity = Identity("participant", await self._sittings.seat(session), session)
+        let_in(request, response, access, identity, access.token(identity))
+        return response
 
     def _page(
         self,

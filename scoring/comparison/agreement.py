@@ -21,7 +21,7 @@ import numpy as np
 from ..columns.table import Floats
 from ..metrics.results import Estimate
 from ..metrics.sample import draws, interval
-from ..reviews import Reviews, units_of
+from ..reviews import SCALE, Reviews, units_of
 
 __all__ = (
     "PRESENCE",
@@ -35,9 +35,6 @@ __all__ = (
     "review_agreement",
     "weighted_kappa",
 )
-
-SCALE: Final = (1, 2, 3, 4, 5)
-"""Likert ratings."""
 
 PRESENCE: Final = (1, 2)
 """A tag of a reviewer: absent, present. On two values weighted κ and α are the nominal ones."""

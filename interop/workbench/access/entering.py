@@ -16,7 +16,7 @@ from .identity import Access, Identity
 from .rates import Rate
 from .sharing import Links
 
-__all__ = ("entering_routes",)
+__all__ = ("entering_routes", "let_in")
 
 _BODY: Final = 4096
 
@@ -65,18 +65,25 @@ def entering_routes(
                 return problem(429, "too many attempts; wait a little", {"Retry-After": "5"})
             return problem(401, "this token is not, or no longer, one of this server's")
         response = _entered(identity)
-        response.set_cookie(
-            access.cookie_name,
-            access.cookie(identity, token),
-            max_age=int(access.life),
-            path="/",
-            secure=request.url.scheme == "https",
-            httponly=True,
-            samesite="strict",
-        )
+        let_in(request, response, access, identity, token)
         return response
 
     return Route("/", shell), Route("/enter", enter, methods=["POST"])
+
+
+def let_in(
+    request: Request, response: Response, access: Access, identity: Identity, token: str
+) -> None:
+    """Sets the cookie by which a browser is known from now on."""
+    response.set_cookie(
+        access.cookie_name,
+        access.cookie(identity, token),
+        max_age=int(access.life),
+        path="/",
+        secure=request.url.scheme == "https",
+        httponly=True,
+        samesite="strict",
+    )
 
 
 def _entered(identity: Identity) -> Response:

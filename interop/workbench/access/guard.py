@@ -146,8 +146,10 @@ class BenchGuard:
             if ended:
                 return
             sending = message["type"] == "http.response.body"
-            if sending and known and links is not None and links.is_revoked(link):
-                ended = True  # revoked while a stream was open: nothing more is sent
+            if sending and known and links is not None:
+                await links.learn(link)
+                ended = links.is_revoked(link)
+            if ended:  # revoked while a stream was open: nothing more is sent
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
                 return
             if message["type"] == "http.response.start":

@@ -65,7 +65,7 @@ class Links:
         self._log = log
         self._now = now
         self._made: dict[str, Link] = {}
-        self._asked: dict[str, bool] = {}  # whether a link is revoked, by id
+        self._revoked: set[str] = set()
 
     def make(
         self, role: Literal["viewer", "operator"], days: float, name: str = ""
@@ -89,7 +89,6 @@ class Links:
             id=secrets.token_urlsafe(16), role=role, name=name, made=now, until=now + days * _DAY
         )
         self._made[link.id] = link
-        self._asked[link.id] = False
         return link, self._access.shared(Identity(role), link.until, link.id)
 
     def listed(self) -> list[Link]:
@@ -107,7 +106,7 @@ class Links:
         link = self._made.get(ident)
         if link is None:
             raise InvalidInput(f"this server has made no link {ident[:40]!r}")
-        self._asked[ident] = True
+        self._revoked.add(ident)
         self._made[ident] = msgspec.structs.replace(link, revoked=True)
         advance = Advance(consumer=_CONSUMER, version=ident, expected=0, position=_REVOKED)
         try:
@@ -118,13 +117,16 @@ class Links:
     async def learn(self, ident: str) -> None:
         """Looks up in the log whether a link is revoked that this server has not made.
 
+        It looks each time, since the server that made the link can revoke it at any time.
+
         Raises:
             LogError: the log cannot be read.
         """
-        if ident and ident not in self._asked:
-            position = await self._log.checkpoint(_CONSUMER, ident)
-            self._asked.setdefault(ident, position == _REVOKED)
+        if not ident or ident in self._made or ident in self._revoked:
+            return
+        if await self._log.checkpoint(_CONSUMER, ident) == _REVOKED:
+            self._revoked.add(ident)
 
     def is_revoked(self, ident: str) -> bool:
         """Whether a link is revoked, as far as this server knows."""
-        return self._asked.get(ident, False)
+        return ident in self._revoked

@@ -78,6 +78,19 @@ async def test_a_revocation_holds_for_other_servers_of_the_log_and_after_a_resta
         assert not (await log.verify()).problems
 
 
+async def test_a_revocation_reaches_a_server_that_has_let_the_link_in() -> None:
+    async with open_log("memory://") as log:
+        await put_records(log, story("s", [1]).records)
+        links = Links(Access(SECRET), log)
+        link, token = links.make("viewer", 1)
+        async with visiting(log, None) as visitor:
+            assert (await visitor.post("/enter", {"token": token})).status_code == 200
+            assert (await visitor.get("/sessions")).status_code == 200
+            await links.revoke(link.id)
+            assert (await visitor.get("/sessions")).status_code in (303, 401)
+            assert (await visitor.post("/enter", {"token": token})).status_code == 401
+
+
 def test_links_end_and_cannot_be_guessed() -> None:
     now = 1_000_000.0
     access = Access(SECRET, now=lambda: now)
