@@ -369,6 +369,8 @@ def _unpack(path: Path, folder: Path) -> None:
             if sum(entry.file_size for entry in entries) > _LARGEST:
                 raise InvalidInput(f"{path} unpacks to more than {_LARGEST >> 30} GiB")
             archive.extractall(folder)
+    except FileNotFoundError:
+        raise InvalidInput(f"no such file: {path}") from None
     except (OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise InvalidInput(f"{path} is not a bundle of Duolog: {error}") from None
 
