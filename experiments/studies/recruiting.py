@@ -47,13 +47,8 @@ class Places(NamedTuple):
 
 def places_of(plan: Path) -> Places:
     """The files of the study that is planned in a file."""
-    stem = plan.with_suffix("")
-    return Places(
-        stem.with_suffix(".db"),
-        stem.with_suffix(".people.db"),
-        stem.with_suffix(".ids.csv"),
-        stem.with_suffix(".key"),
-    )
+    ends = (".db", ".people.db", ".ids.csv", ".key")
+    return Places(*(plan.with_name(f"{plan.stem}{end}") for end in ends))
 
 
 @final

@@ -519,3 +519,9 @@ def test_the_files_of_a_study_lie_beside_its_plan(tmp_path: Path) -> None:
         "trips.ids.csv",
         "trips.key",
     ]
+
+
+def test_studies_of_similar_names_share_no_file() -> None:
+    one, other = (places_of(Path(f"trips.{name}.toml")) for name in ("a", "b"))
+    assert one.people == Path("trips.a.people.db")
+    assert not {*one} & {*other}
