@@ -153,7 +153,11 @@ class Publisher:
         """Ends all subscriptions and taps: their readers get the failure, or ``LogClosed``."""
         self.closed = True
         self.failure = failure
+        self.interrupt(failure)
+
+    def interrupt(self, failure: LogError | None) -> None:
+        """Ends the subscriptions and taps that there are, as ``close`` does; others may follow."""
         for subscription in tuple(self.subscriptions):
-            subscription.close()
+            subscription.close(failure)
         for tap in tuple(self.taps):
-            tap.close()
+            tap.close(failure)

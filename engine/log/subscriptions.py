@@ -113,6 +113,7 @@ class BufferedSubscription:
         self._fallbacks = 0
         self._open = False
         self._closed = False
+        self._failure: LogError | None = None
         self._waiter = _Waiter()
 
     def offer(self, records: Sequence[Record]) -> None:
@@ -185,7 +186,7 @@ class BufferedSubscription:
     async def __anext__(self) -> Record:
         while not self._buffer:
             if self._closed or self._source.closed:
-                raise self._source.failure or LogClosed("the subscription is closed, or its log is")
+                raise self._why()
             if not self._open:
                 raise LogClosed("enter the subscription with 'async with' before reading it")
             await self._fill()
@@ -195,7 +196,7 @@ class BufferedSubscription:
 
     async def __aenter__(self) -> Self:
         if self._closed or self._source.closed:
-            raise self._source.failure or LogClosed("the subscription is closed, or its log is")
+            raise self._why()
         self._open = True
         self._source.add(self)
         self._live = self._cursor >= self._source.head  # nothing to catch up with
@@ -210,11 +211,17 @@ class BufferedSubscription:
         self.close()
         self._buffer.clear()
 
-    def close(self) -> None:
-        """Ends the subscription."""
+    def close(self, failure: LogError | None = None) -> None:
+        """Ends the subscription; its reader gets the failure, or ``LogClosed``."""
+        self._failure = self._failure or failure
         self._closed = True
         self._source.discard(self)
         self._waiter.wake()
+
+    def _why(self) -> LogError:
+        """Why there is nothing more to read."""
+        failure = self._failure or self._source.failure
+        return failure or LogClosed("the subscription is closed, or its log is")
 
     def statistics(self) -> SubscriptionStatistics:
         """Its current state."""
@@ -241,6 +248,7 @@ class BufferedTap:
         self._dropped = 0
         self._open = False
         self._closed = False
+        self._failure: LogError | None = None
         self._waiter = _Waiter()
 
     @property
@@ -274,7 +282,7 @@ class BufferedTap:
     async def __anext__(self) -> Record:
         while not self._buffer:
             if self._closed or self._source.closed:
-                raise self._source.failure or LogClosed("the tap is closed, or its log is")
+                raise self._why()
             if not self._open:
                 raise LogClosed("enter the tap with 'async with' before reading it")
             await self._waiter.wait()
@@ -283,7 +291,7 @@ class BufferedTap:
 
     async def __aenter__(self) -> Self:
         if self._closed or self._source.closed:
-            raise self._source.failure or LogClosed("the tap is closed, or its log is")
+            raise self._why()
         self._open = True
         self._source.add_tap(self)
         return self
@@ -297,11 +305,17 @@ class BufferedTap:
         self.close()
         self._buffer.clear()
 
-    def close(self) -> None:
-        """Ends the tap."""
+    def close(self, failure: LogError | None = None) -> None:
+        """Ends the tap; its reader gets the failure, or ``LogClosed``."""
+        self._failure = self._failure or failure
         self._closed = True
         self._source.discard_tap(self)
         self._waiter.wake()
+
+    def _why(self) -> LogError:
+        """Why there is nothing more to read."""
+        failure = self._failure or self._source.failure
+        return failure or LogClosed("the tap is closed, or its log is")
 
     def statistics(self) -> TapStatistics:
         """Its current state."""

@@ -24,6 +24,14 @@ FOUND = {
         {"store": "network", "seed": 11, "operations": [
         {"number": 0, "kind": "append", "worker": 0, "session": 0, "size": 1, "draw": 0}],
         "faults": [{"kind": "storm", "at": 1, "draw": 0}]}""",
+    "after one failed read, a log was not followed any more until it was opened again": """
+        {"store": "sqlite", "seed": 56, "operations": [
+        {"number": 0, "kind": "conflict", "worker": 2, "session": 2, "size": 1, "draw": 230354396},
+        {"number": 1, "kind": "tap", "worker": 2, "session": 2, "size": 1, "draw": 1004905774},
+        {"number": 2, "kind": "append", "worker": 1, "session": 1, "size": 2, "draw": 828469202},
+        {"number": 3, "kind": "append", "worker": 2, "session": 0, "size": 1, "draw": 824346658},
+        {"number": 4, "kind": "reader", "worker": 2, "session": 2, "size": 1, "draw": 913883234}],
+        "faults": [{"kind": "read", "at": 37, "draw": 32474956}]}""",
 }
 
 

@@ -222,6 +222,10 @@ class Tail:
                 return
             try:
                 self._connection = await connect(open_file)
+            except LogUnavailable as error:
+                self._begun = False  # the next reader begins it again
+                publisher.interrupt(error)
+                return
             except LogError as error:
                 publisher.close(error)  # readers get the error: silence would look like no news
                 return
