@@ -21,13 +21,13 @@ if TYPE_CHECKING:  # what static tools see; a test compares it with _HOMES
     from .engine.events import SnapshotTaken as SnapshotTaken
     from .engine.session.actors import Player as Player
     from .engine.session.actors import playing as playing
+    from .engine.session.context import ActorContext as ActorContext
     from .engine.session.decisions import Decision as Decision
     from .engine.session.decisions import Finish as Finish
     from .engine.session.decisions import Rate as Rate
     from .engine.session.decisions import Say as Say
     from .engine.session.decisions import Submit as Submit
     from .engine.session.decisions import Wait as Wait
-    from .engine.session.desk import Desk as Desk
     from .engine.session.fork import fork as fork
     from .engine.session.runner import Session as Session
     from .engine.session.runner import run_session as run_session
@@ -80,14 +80,14 @@ __all__ = (  # noqa: RUF022 (grouped by use)
     "SnapshotTaken",
     "DuologError",
     "InvalidInput",
-    # Simulate: experiments, and single sessions of actors at their desks.
+    # Simulate: experiments, and single sessions of actors through their contexts.
     "run",
     "Run",
     "Experiment",
     "run_session",
     "Session",
     "Player",
-    "Desk",
+    "ActorContext",
     "View",
     "playing",
     "Decision",
@@ -141,7 +141,7 @@ _HOMES = {
     "run_session": ".engine.session.runner",
     "Session": ".engine.session.runner",
     "Player": ".engine.session.actors",
-    "Desk": ".engine.session.desk",
+    "ActorContext": ".engine.session.context",
     "View": ".engine.session.view",
     "playing": ".engine.session.actors",
     "Decision": ".engine.session.decisions",

@@ -1,6 +1,6 @@
 """The adaptive agent: two stages, and a controller that says who leads, from what the agent can see.
 
-What that is ``outlook`` says, and ``scoring.control`` what follows from it.
+What that is ``estimate`` says, and ``scoring.control`` what follows from it.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from ..scoring.trajectory.updates import RoundClosed
 from ..scoring.turns import Turn, annotate
 from .mind import AgentMind
 
-__all__ = ("Adaptive", "Outlook")
+__all__ = ("Adaptive", "Estimate")
 
 _BLIND = Options(taus=(), judge="none")
 
 
 @final
-class Outlook:
+class Estimate:
     """Folds the records of an agent's own view as scoring folds a log, and advises it.
 
     Args:
@@ -111,13 +111,13 @@ class Adaptive:
     def __init__(self, mind: AgentMind, rules: ControlRules | None = None) -> None:
         self._mind = mind
         self._rules = rules or ControlRules()
-        self._outlook = Outlook(self._rules)
+        self._estimate = Estimate(self._rules)
 
     async def decide(self, view: View) -> Decision:
         """The planning stage, the advice, then the composing stage."""
         intent = await self._mind.plan(view)
         estimate = self._mind.estimate(view) if intent == "message" else None
-        advice = self._outlook.look(view, estimate=estimate, worked=intent == "message")
+        advice = self._estimate.look(view, estimate=estimate, worked=intent == "message")
         if intent == "wait":
             return NOTHING
         if advice is None or (intent == "act" and not self._asks_more(view, advice)):

@@ -252,13 +252,13 @@ MUTANTS = (
         "a recorder gives up where the log cannot be written now",
         "telemetry.intake",
         "                await anyio.sleep(delay)\n                delay",
-        "                self._done(lane, len(batch))\n                delay",
+        "                self._done(queue, len(batch))\n                delay",
     ),
     Mutant(
         "a recorder says that the first of a batch is written, and writes it again",
         "telemetry.intake",
-        "            self._done(lane, len(results))",
-        "            self._done(lane, max(1, len(results) - 1))",
+        "            self._done(queue, len(results))",
+        "            self._done(queue, max(1, len(results) - 1))",
         "memory",
     ),
     Mutant(

@@ -14,14 +14,14 @@ from .runtime import run
 
 if TYPE_CHECKING:
     from ..interop.importers.labels import Labels
-    from ..interop.importers.protocol import Importer, Reading, Remark
+    from ..interop.importers.protocol import Diagnostic, Importer, Reading
     from ..interop.importers.run import ImportResult
 
 __all__ = ("MOST", "follow_source", "report_preview", "report_taken", "take_source")
 
 MOST = 20
 """How many problems are listed one by one."""
-_SHOWN = 3  # places of one remark
+_SHOWN = 3  # places of one diagnostic
 
 
 def take_source(
@@ -47,7 +47,7 @@ def report_preview(
     from ..interop.importers.preview import preview_foreign
 
     found = preview_foreign(Path(source), importer, reading)
-    problems = sum(remark.kind == "problem" for remark in found.remarks)
+    problems = sum(diagnostic.kind == "problem" for diagnostic in found.diagnostics)
     if as_json:
         print_json(found)
         _refuse_later(problems, keep_going=keep_going)
@@ -70,7 +70,10 @@ def report_preview(
             lines.append(f"    {one.first!r}")
     if len(found.sessions) > MOST:
         lines.append(f"... and {len(found.sessions) - MOST} more")
-    lines += [f"{remark.kind}: {remark.where}: {remark.what}" for remark in found.remarks[:MOST]]
+    lines += [
+        f"{diagnostic.kind}: {diagnostic.where}: {diagnostic.what}"
+        for diagnostic in found.diagnostics[:MOST]
+    ]
     lines.append(
         f"{quantity(len(found.sessions), 'session')} and {quantity(problems, 'problem')} as "
         f"{importer.name}; nothing was written"
@@ -125,7 +128,7 @@ def follow_source(
 
     whole = importer.each if isinstance(importer, DirectoryImporter) else importer
 
-    def show(path: Path, records: int, problems: Sequence[Remark]) -> None:
+    def show(path: Path, records: int, problems: Sequence[Diagnostic]) -> None:
         for problem in problems[:MOST]:
             say(f"{problem.where}: {problem.what}")
         say(f"{path}: {quantity(records, 'record')} more")
@@ -140,7 +143,7 @@ def follow_source(
     run(go_on)
 
 
-def _refuse(problems: Sequence[Remark]) -> None:
+def _refuse(problems: Sequence[Diagnostic]) -> None:
     if not problems:
         return
     for problem in problems[1:MOST]:
@@ -155,8 +158,10 @@ def report_taken(taken: ImportResult, form: str, *, as_json: bool) -> None:
     """Prints what an import did, on the standard error; as JSON on the standard output."""
     from ..engine.text import quantity
 
-    problems = [remark for remark in taken.remarks if remark.kind == "problem"]
-    differences = _grouped(remark for remark in taken.remarks if remark.kind == "difference")
+    problems = [diagnostic for diagnostic in taken.diagnostics if diagnostic.kind == "problem"]
+    differences = _grouped(
+        diagnostic for diagnostic in taken.diagnostics if diagnostic.kind == "difference"
+    )
     if as_json:
         print_json(
             {
@@ -167,8 +172,8 @@ def report_taken(taken: ImportResult, form: str, *, as_json: bool) -> None:
                 "forks": taken.forks,
                 "problems": problems,
                 "differences": [
-                    {"what": what, "where": [_place(remark) for remark in remarks]}
-                    for what, remarks in differences.items()
+                    {"what": what, "where": [_place(diagnostic) for diagnostic in diagnostics]}
+                    for what, diagnostics in differences.items()
                 ],
             }
         )
@@ -177,9 +182,9 @@ def report_taken(taken: ImportResult, form: str, *, as_json: bool) -> None:
         say(f"{problem.where}: {problem.what}")
     if len(problems) > MOST:
         say(f"... and {len(problems) - MOST} more problems")
-    for what, remarks in differences.items():
-        more = f", and {len(remarks) - _SHOWN} more" if len(remarks) > _SHOWN else ""
-        say(f"note: {what} ({_places(remarks[:_SHOWN])}{more})")
+    for what, diagnostics in differences.items():
+        more = f", and {len(diagnostics) - _SHOWN} more" if len(diagnostics) > _SHOWN else ""
+        say(f"note: {what} ({_places(diagnostics[:_SHOWN])}{more})")
     parts = [f"imported {quantity(taken.records, 'record')}"]
     if taken.known:
         parts.append(f"{quantity(taken.known, 'record')} there already")
@@ -189,26 +194,30 @@ def report_taken(taken: ImportResult, form: str, *, as_json: bool) -> None:
     say(f"{', '.join(parts)}; {quantity(taken.sessions, 'session')}{forks} read as {form}")
 
 
-def _grouped(remarks: Iterable[Remark]) -> dict[str, list[Remark]]:
-    found: dict[str, list[Remark]] = {}
-    for remark in remarks:
-        found.setdefault(remark.what, []).append(remark)
+def _grouped(diagnostics: Iterable[Diagnostic]) -> dict[str, list[Diagnostic]]:
+    found: dict[str, list[Diagnostic]] = {}
+    for diagnostic in diagnostics:
+        found.setdefault(diagnostic.what, []).append(diagnostic)
     return found
 
 
-def _places(remarks: Sequence[Remark]) -> str:
-    """The places of remarks, with the file that several lie in named once."""
+def _places(diagnostics: Sequence[Diagnostic]) -> str:
+    """The places of diagnostics, with the file that several lie in named once."""
     places: list[str] = []
     before = ""
-    for remark in remarks:
-        file, comma, inside = remark.where.rpartition(", ")
+    for diagnostic in diagnostics:
+        file, comma, inside = diagnostic.where.rpartition(", ")
         if comma:
-            places.append(inside if file == before else remark.where)
+            places.append(inside if file == before else diagnostic.where)
             before = file
         else:
-            places.append(_place(remark))
+            places.append(_place(diagnostic))
     return ", ".join(places)
 
 
-def _place(remark: Remark) -> str:
-    return remark.where if remark.session is None else f"{remark.session} {remark.where}"
+def _place(diagnostic: Diagnostic) -> str:
+    return (
+        diagnostic.where
+        if diagnostic.session is None
+        else f"{diagnostic.session} {diagnostic.where}"
+    )

@@ -17,7 +17,7 @@
     │   └── NotRecorded          an event that was accepted and never reached the log
     ├── CodecError               bytes that are not a valid event or record
     ├── SessionNotFound          no such session in the log
-    ├── DeskError                an actor used its desk wrongly
+    ├── ContextError                an actor used its context wrongly
     │   └── StaleBase            a snapshot made from an outdated base
     ├── Divergence               a re-execution does not reproduce the recorded session
     ├── SessionInterrupted       a session cannot continue now; it can be resumed from the log
@@ -46,7 +46,7 @@ __all__ = (
     "BudgetExhausted",
     "CheckpointConflict",
     "CodecError",
-    "DeskError",
+    "ContextError",
     "Divergence",
     "DuologError",
     "DuplicateConflict",
@@ -235,12 +235,12 @@ class SessionNotFound(DuologError):
         self.session = session
 
 
-class DeskError(DuologError):
-    """Raised if an actor uses its desk wrongly."""
+class ContextError(DuologError):
+    """Raised if an actor uses its context wrongly."""
 
 
 @final
-class StaleBase(DeskError):
+class StaleBase(ContextError):
     """Raised for a snapshot whose base is no longer the latest snapshot.
 
     Attributes:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ..engine.log.contract import EventLog
     from ..engine.models.gateway import Outage
     from ..engine.session.actors import Actor
-    from ..engine.session.desk import Desk
+    from ..engine.session.context import ActorContext
 
 __all__ = (
     "ChatSeat",
@@ -284,10 +284,10 @@ class ChatSession:
         """Leaves it to the person whether a model that has failed is asked again."""
         return self._person is not None and await self._person.outage(why)
 
-    async def _live(self, desk: Desk) -> None:
+    async def _live(self, context: ActorContext) -> None:
         if self._person is None:
             raise RuntimeError("the human's seat is empty")
-        await self._person.live(desk)
+        await self._person.live(context)
 
 
 async def play_followed(

@@ -28,7 +28,7 @@ from ..engine.log.contract import EventLog, SessionSummary
 from ..engine.log.leases import LeaseHolder, LeaseTerms, Leasing
 from ..engine.logger import get_logger
 from ..engine.session.actors import Player
-from ..engine.session.desk import Desk
+from ..engine.session.context import ActorContext
 from ..engine.session.runner import Session, run_session
 from ..engine.session.sharing import lease_name
 from ..interop.workbench.session.forking import ForkRequest
@@ -41,7 +41,7 @@ from .parts import default_agents, installed_tasks, named_task
 
 __all__ = (
     "Beginning",
-    "BenchForks",
+    "LogForks",
     "SessionHost",
 )
 
@@ -347,7 +347,7 @@ class SessionHost:
 
 
 async def _wait_until_seated(person: RemotePerson, began: anyio.Event) -> None:
-    async def sit_down(desk: Desk) -> None:
+    async def sit_down(context: ActorContext) -> None:
         began.set()
 
     try:
@@ -399,7 +399,7 @@ _AT_ONCE: Final = 2
 
 
 @final
-class BenchForks:
+class LogForks:
     """Begins forks of the sessions of a log.
 
     Args:

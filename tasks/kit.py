@@ -48,12 +48,12 @@ from .alone import LimitedAlone
 
 __all__ = (
     "HUMAN_ALONE",
+    "BestOutput",
     "Case",
     "KitTask",
     "MeasuringTask",
     "TaskScorer",
     "TaskSpec",
-    "Witness",
     "generated",
     "index_of",
     "load_brief",
@@ -86,7 +86,7 @@ class Case(msgspec.Struct, Generic[W], frozen=True, kw_only=True):
     world: W
 
 
-class Witness(msgspec.Struct, frozen=True):
+class BestOutput(msgspec.Struct, frozen=True):
     """The best utility that an instance allows, with an output as evidence.
 
     Attributes:
@@ -139,7 +139,7 @@ class TaskSpec(msgspec.Struct, Generic[W], frozen=True, kw_only=True):
         changing: makes the function that derives changes of a user's goals, on rules and on models; e.g.
             ``changing`` of a person. None if goals are fixed.
         alone: makes the policy of a human without an agent, e.g. a ``HumanAlone``.
-        witness: the best reachable output of an instance, from its name and the seed.
+        best_output: the best reachable output of an instance, from its name and the seed.
         names: names of the first instances, from their number and the seed.
         source: identifies the data of a seed.
         version: of the problems: raise it if the same instance poses another problem than before.
@@ -161,7 +161,7 @@ class TaskSpec(msgspec.Struct, Generic[W], frozen=True, kw_only=True):
     user: Callable[[], UserMind]
     alone: Callable[[], Policy]
     changing: Callable[[], Changing] | None = None
-    witness: Callable[[str, int], Witness]
+    best_output: Callable[[str, int], BestOutput]
     habits: Habits = USUAL
     control: ControlRules | None = None
     others: Mapping[str, tuple[str, Callable[[], Policy]]] = {}
@@ -211,13 +211,13 @@ class KitTask(Generic[W]):
         """Names of the first ``count`` instances under a seed."""
         return self._spec.names(count, seed)
 
-    def witness(self, instance: str, seed: int) -> Witness:
+    def best_output(self, instance: str, seed: int) -> BestOutput:
         """The best utility that an instance allows, and an output that reaches it.
 
         Raises:
             InvalidInput: there is no such instance.
         """
-        return self._spec.witness(instance, seed)
+        return self._spec.best_output(instance, seed)
 
     def session(self, cell: Cell, setting: Setting) -> Session:
         """The session of a cell.

@@ -101,7 +101,7 @@ class SimpleTask:
         instances: at least one.
         utility: returns the worth of an output. If it raises, the error is recorded and the score is
             missing.
-        agents: your rules, by kind: the class of a policy, or an async function of a desk. The
+        agents: your rules, by kind: the class of a policy, or an async function of a context. The
             docstring's first line describes it.
         users: likewise. A user rates progress with ``Rate``.
         output: describes the output and its form to models. If it is given, Duolog's agents

@@ -87,10 +87,10 @@ class RecordedActor(Generic[R]):
         role: human or agent.
     """
 
-    def __init__(self, lane: SessionQueue, name: str, role: Role, put: Put[R]) -> None:
+    def __init__(self, queue: SessionQueue, name: str, role: Role, put: Put[R]) -> None:
         self.name = name
         self.role: Role = role
-        self._lane = lane
+        self._queue = queue
         self._put = put
 
     # --- talking ----------------------------------------------------------------------------------
@@ -539,15 +539,15 @@ class RecordedActor(Generic[R]):
         if id is not None and not text(id, "an id"):
             raise InvalidInput("an id is a text that is not empty")
         at = time.time() if at is None else _number(at, "a time")
-        lane = self._lane
+        queue = self._queue
         if about is not None or isinstance(command, (GiveApproval, ResolveAction)):
-            check_ref(about, lane.session)
-        receipt = Receipt(lane.session, id)
+            check_ref(about, queue.session)
+        receipt = Receipt(queue.session, id)
         traceparent = current_traceparent()
         if traceparent is not None and not isinstance(command.event, Unknown):
             command = _traced(command, traceparent)
         entry = QueuedCommand(verb, command, self.name, self.role, at, receipt, id, about)
-        return self._put(lane, entry, durable)
+        return self._put(queue, entry, durable)
 
 
 def _traced(command: Command, traceparent: str) -> Command:

@@ -107,20 +107,20 @@ class BatchCommitter:
         self._later = (LogUnavailable, NewerLog) if patient else (LogUnavailable,)
         self._unsure: WeakKeyDictionary[SessionQueue, _Batch] = WeakKeyDictionary()
 
-    async def load(self, lane: SessionQueue) -> TraceState:
+    async def load(self, queue: SessionQueue) -> TraceState:
         """Reads a session's records from the log, and brings its state up to date.
 
         Raises:
             CodecError: a required body is damaged.
             LogError: the log cannot be read.
         """
-        known, lane.state = lane.state, None  # a read that fails leaves it half read
-        state = lane.state = await load_state(self._log, lane.session, known)
-        state.ids.update(lane.aliases)
+        known, queue.state = queue.state, None  # a read that fails leaves it half read
+        state = queue.state = await load_state(self._log, queue.session, known)
+        state.ids.update(queue.aliases)
         return state
 
     async def commit(
-        self, lane: SessionQueue, batch: Sequence[QueuedCommand]
+        self, queue: SessionQueue, batch: Sequence[QueuedCommand]
     ) -> list[CommitResult]:
         """Writes the head of a batch; returns the result of each of its entries, in order.
 
@@ -135,36 +135,36 @@ class BatchCommitter:
             NewerLog: a newer version has taken over the log, and the committer is patient.
         """
         try:
-            state = lane.state or await self.load(lane)
+            state = queue.state or await self.load(queue)
             if _is_mark(batch[0]):  # nothing of the trace is under way
-                self._unsure.pop(lane, None)
-                return [await self._mark(lane, state, batch[0])]
-            if lane in self._unsure and (found := await self._find(lane)) is not None:
+                self._unsure.pop(queue, None)
+                return [await self._mark(queue, state, batch[0])]
+            if queue in self._unsure and (found := await self._find(queue)) is not None:
                 return found
-            if special := self._special(lane, state, batch[0]):
+            if special := self._special(queue, state, batch[0]):
                 batch = batch[:1]
                 if (result := await special) is not None:
                     return [result]
-            return await self._commit(lane, state, batch)
+            return await self._commit(queue, state, batch)
         except self._later:
             raise
         except VersionConflict:
             return []
         except _REFUSED as error:
-            return _alone(lane, batch, error)
+            return _alone(queue, batch, error)
         except LogError as error:
             return [CommitResult(entry, error=error) for entry in batch]
         except Exception as error:  # noqa: BLE001  (in the receipts, logged and counted)
             if len(batch) == 1:
-                self._unsure.pop(lane, None)
-            return _alone(lane, batch, _reason(lane.session, error))
+                self._unsure.pop(queue, None)
+            return _alone(queue, batch, _reason(queue.session, error))
 
     def _special(
-        self, lane: SessionQueue, state: TraceState, head: QueuedCommand
+        self, queue: SessionQueue, state: TraceState, head: QueuedCommand
     ) -> Coroutine[object, object, CommitResult | None] | None:
         """Writes an entry that cannot be in a batch; None if it can."""
         if head.adopted and head.tried is not None:
-            return self._find_tried(lane, state, head)
+            return self._find_tried(queue, state, head)
         if head.id is not None and head.id in state.ids:
             return self._repeat(state, head)
         if _is_too_late(head, state):
@@ -172,48 +172,48 @@ class BatchCommitter:
         return None
 
     async def _commit(
-        self, lane: SessionQueue, state: TraceState, batch: Sequence[QueuedCommand]
+        self, queue: SessionQueue, state: TraceState, batch: Sequence[QueuedCommand]
     ) -> list[CommitResult]:
         expected = state.version
-        lane.state = None  # the state gets the drafts at once, but they may not be written
-        drafts, made = _make(lane, state, batch)
+        queue.state = None  # the state gets the drafts at once, but they may not be written
+        drafts, made = _make(queue, state, batch)
         written = _Batch(expected, drafts, made)
         records: list[Record] = []
         if drafts:
             try:
-                records = await self._log.append(lane.session, drafts, expected_version=expected)
+                records = await self._log.append(queue.session, drafts, expected_version=expected)
             except Exception as error:
                 if isinstance(error, OutcomeUnknown) or not isinstance(error, DuologError):
-                    self._unsure[lane] = written
+                    self._unsure[queue] = written
                 raise
         if not records or records[0].version == expected + 1:
-            lane.state = state  # else the log had all of them
+            queue.state = state  # else the log had all of them
             log_session_events(records)
         return written.results(records)
 
-    async def _find(self, lane: SessionQueue) -> list[CommitResult] | None:
+    async def _find(self, queue: SessionQueue) -> list[CommitResult] | None:
         """Looks for a batch of which it is not known whether it was written; None: it was not."""
-        written = self._unsure[lane]
+        written = self._unsure[queue]
         expected, drafts, _ = written
         records: list[Record] = []
-        async for record in self._log.read(lane.session, after_version=expected):
+        async for record in self._log.read(queue.session, after_version=expected):
             records.append(record)
             if len(records) == len(drafts):
                 break
-        del self._unsure[lane]
+        del self._unsure[queue]
         if len(records) < len(drafts) or not all(map(_is_from, records, drafts)):
             return None
         return written.results(records)
 
     async def _mark(
-        self, lane: SessionQueue, state: TraceState, entry: QueuedCommand
+        self, queue: SessionQueue, state: TraceState, entry: QueuedCommand
     ) -> CommitResult:
         """Notes in the stream of the recording that events were lost."""
         if not state.version:
             opened = QueuedCommand(
-                "session", None, ENGINE, "environment", entry.time, Receipt(lane.session)
+                "session", None, ENGINE, "environment", entry.time, Receipt(queue.session)
             )
-            await self._commit(lane, state, [opened])
+            await self._commit(queue, state, [opened])
         assert entry.command is not None
         event = entry.command.event
         if entry.killed is not None and isinstance(event, RecordsLost):
@@ -222,7 +222,7 @@ class BatchCommitter:
                 return CommitResult(entry)
             event = msgspec.structs.replace(event, count=left)
         draft = Draft(event, ENGINE, "environment", time(), entry.id)
-        record = (await self._log.append(lane.session, [draft], stream=RECORDING))[0]
+        record = (await self._log.append(queue.session, [draft], stream=RECORDING))[0]
         return CommitResult(entry, record)
 
     async def _written(self, killed: Killed) -> int:
@@ -233,7 +233,7 @@ class BatchCommitter:
         return count
 
     async def _find_tried(
-        self, lane: SessionQueue, state: TraceState, entry: QueuedCommand
+        self, queue: SessionQueue, state: TraceState, entry: QueuedCommand
     ) -> CommitResult | None:
         """The result of an event that was sent before it had an id, if it was written then.
 
@@ -242,11 +242,11 @@ class BatchCommitter:
         version, entry.tried = entry.tried, None
         if version is None or version > state.version:
             return None
-        held = await anext(self._log.read(lane.session, after_version=version - 1))
+        held = await anext(self._log.read(queue.session, after_version=version - 1))
         if (held.time, held.role, held.caller_id) != (entry.time, entry.role, None):
             return None
         if entry.id is not None:
-            lane.aliases[entry.id] = state.ids[entry.id] = version
+            queue.aliases[entry.id] = state.ids[entry.id] = version
         return CommitResult(entry, held, repeated=True)
 
     async def _keep_aside(self, state: TraceState, entry: QueuedCommand) -> CommitResult:
@@ -288,11 +288,11 @@ class BatchCommitter:
 
 
 def _alone(
-    lane: SessionQueue, batch: Sequence[QueuedCommand], error: DuologError
+    queue: SessionQueue, batch: Sequence[QueuedCommand], error: DuologError
 ) -> list[CommitResult]:
     """The result of a batch that was refused: none yet if there is another way to try first."""
     if len(batch) > 1:
-        lane.alone = len(batch)
+        queue.alone = len(batch)
         return []
     if isinstance(error, CodecError) and _shorten(batch[0]):
         return []
@@ -315,14 +315,14 @@ def _is_from(record: Record, draft: Draft) -> bool:
 
 
 def _make(
-    lane: SessionQueue, state: TraceState, batch: Sequence[QueuedCommand]
+    queue: SessionQueue, state: TraceState, batch: Sequence[QueuedCommand]
 ) -> tuple[list[Draft], list[_Made]]:
     """Turns entries into drafts on top of the trace; stops at an entry whose id it has already."""
     drafts: list[Draft] = []
     made: list[_Made] = []
     opened = None if state.version else 1  # a sender that only opened the session has received that
     if not state.version:
-        drafts.append(Draft(lane.opened, ENGINE, "environment", batch[0].time))
+        drafts.append(Draft(queue.opened, ENGINE, "environment", batch[0].time))
         state.feed_draft(drafts[0])
     for entry in batch:
         command = entry.command
@@ -339,7 +339,7 @@ def _make(
         try:
             handled = handle(_command(entry, command, state), state, sender)
         except Exception as error:  # noqa: BLE001  (in the receipt, logged and counted)
-            made.append(_Made(entry, None, _reason(lane.session, error)))
+            made.append(_Made(entry, None, _reason(queue.session, error)))
             continue
         found = bool(handled.drafts)
         entry.receipt.at = state.version + 1 + handled.main if found else None

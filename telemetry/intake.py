@@ -117,7 +117,7 @@ class Intake:
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._process = OwnProcess()
-        # Protects what follows, and the queues of the lanes.
+        # Protects what follows, and the queues of the queues.
         self._lock = threading.Lock()
         self._ready: deque[SessionQueue] = deque()
         self._awake = False
@@ -146,7 +146,7 @@ class Intake:
 
     # --- from any thread --------------------------------------------------------------------------
 
-    def offer(self, lane: SessionQueue, entry: QueuedCommand) -> bool:
+    def offer(self, queue: SessionQueue, entry: QueuedCommand) -> bool:
         """Takes an entry; False if the queue is full. Never waits.
 
         Raises:
@@ -157,15 +157,15 @@ class Intake:
         self._process.check(self._log.url)
         command = entry.command
         closes = isinstance(command, CloseSession)
-        if self._opening is not None and lane.opening is None and not lane.is_in_the_log:
-            lane.opening = self._opening(lane.session, lane.opened, entry.time)
+        if self._opening is not None and queue.opening is None and not queue.is_in_the_log:
+            queue.opening = self._opening(queue.session, queue.opened, entry.time)
         with self._lock:
             if self._closed:
                 raise LogClosed(f"{self._log.url} is closed: nothing can be recorded any more")
             if closes:
-                lane.closing = True
-            elif lane.closing and entry.id is None and not _may_follow(command):
-                raise SessionClosedError(lane.session)
+                queue.closing = True
+            elif queue.closing and entry.id is None and not _may_follow(command):
+                raise SessionClosedError(queue.session)
             if self._waiting - self._kept >= self._limit and command is not None and not closes:
                 return False
             self._waiting += 1
@@ -174,14 +174,14 @@ class Intake:
             if self._linger:
                 entry.receipt.awaited_by(self._hurry_up)
             if isinstance(command, SubmitSnapshot):
-                if entry.about is not None and lane.is_outdated(entry.about):
+                if entry.about is not None and queue.is_outdated(entry.about):
                     entry.stale = True
                 else:
-                    lane.latest = entry.receipt
+                    queue.latest = entry.receipt
             if command is not None:
-                entry.received, lane.last = lane.last, entry.receipt
-            self._count(lane, entry, _weight(command), entry.time)
-            wake = self._enqueue(lane, entry)
+                entry.received, queue.last = queue.last, entry.receipt
+            self._count(queue, entry, _weight(command), entry.time)
+            wake = self._enqueue(queue, entry)
             many = self._waiting == min(_BATCH, self._limit)
         if wake:
             self._wake_up()
@@ -189,30 +189,30 @@ class Intake:
             self._hurry_up()
         return True
 
-    def _count(self, lane: SessionQueue, entry: QueuedCommand, events: int, at: float) -> None:
+    def _count(self, queue: SessionQueue, entry: QueuedCommand, events: int, at: float) -> None:
         """Has the tally count events that wait in memory alone, under the lock."""
         if self._tally is not None and events:
             entry.tallied += events
-            version = 0 if lane.state is None else lane.state.version
-            self._tally.add(lane.session, events, at, version, lane.opening or b"")
+            version = 0 if queue.state is None else queue.state.version
+            self._tally.add(queue.session, events, at, version, queue.opening or b"")
 
-    def _discount(self, lane: SessionQueue, entry: QueuedCommand) -> None:
+    def _discount(self, queue: SessionQueue, entry: QueuedCommand) -> None:
         """Has the tally count an entry no more, under the lock."""
         if self._tally is not None and entry.tallied:
-            version = 0 if lane.state is None else lane.state.version
-            self._tally.remove(lane.session, entry.tallied, version)
+            version = 0 if queue.state is None else queue.state.version
+            self._tally.remove(queue.session, entry.tallied, version)
             entry.tallied = 0
 
-    def _enqueue(self, lane: SessionQueue, entry: QueuedCommand) -> bool:
+    def _enqueue(self, queue: SessionQueue, entry: QueuedCommand) -> bool:
         """Puts an entry into the queue of its session, under the lock; whether to wake the loop."""
-        lane.queue.append(entry)
+        queue.entries.append(entry)
         kept = entry.verb != "flush" and not entry.spilled and entry.killed is None
         if self._spill is not None and kept:
-            self._unkept.append((lane, entry))
-        if lane.busy:
+            self._unkept.append((queue, entry))
+        if queue.busy:
             return False
-        lane.busy = True
-        self._ready.append(lane)
+        queue.busy = True
+        self._ready.append(queue)
         woken, self._awake = self._awake, True
         return not woken
 
@@ -232,30 +232,30 @@ class Intake:
         else:
             self._loop.call_soon_threadsafe(self._wake)
 
-    def _lose(self, lane: SessionQueue, entry: QueuedCommand, why: str) -> bool:
+    def _lose(self, queue: SessionQueue, entry: QueuedCommand, why: str) -> bool:
         """Has it noted in the log that an entry is lost, under the lock; whether to wake the loop.
 
         Losses are noted together, behind what waits of the session.
         """
-        at, mark, count = entry.time, lane.lost, _weight(entry.command)
+        at, mark, count = entry.time, queue.lost, _weight(entry.command)
         if mark is not None and isinstance(mark.command, RecordEvent):
             lost = mark.command.event
             assert isinstance(lost, RecordsLost)
             begin, end = min(lost.begin, at), max(lost.end, at)
             more = msgspec.structs.replace(lost, count=lost.count + count, begin=begin, end=end)
             mark.command = RecordEvent(more)
-            self._count(lane, mark, count, at)
+            self._count(queue, mark, count, at)
             return False
         lost = RecordsLost(count=count, begin=at, end=at, why=why)
         ident = f"{_MARK}/{uuid4()}"
-        receipt = Receipt(lane.session, ident)
-        lane.lost = QueuedCommand(
+        receipt = Receipt(queue.session, ident)
+        queue.lost = QueuedCommand(
             _MARK, RecordEvent(lost), ENGINE, "environment", at, receipt, ident
         )
-        self._count(lane, lane.lost, count, at)
-        return self._mark(lane, lane.lost)
+        self._count(queue, queue.lost, count, at)
+        return self._mark(queue, queue.lost)
 
-    def note_killed(self, lane: SessionQueue, killed: Killed) -> None:
+    def note_killed(self, queue: SessionQueue, killed: Killed) -> None:
         """Has it noted in the log what was lost with a process that was killed.
 
         To be called before this process records anything.
@@ -263,28 +263,28 @@ class Intake:
         begin, end = killed.begin, killed.end
         lost = RecordsLost(count=killed.events, begin=begin, end=end, why=_KILLED)
         ident = f"{_MARK}/{uuid4()}"
-        receipt = Receipt(lane.session, ident)
+        receipt = Receipt(queue.session, ident)
         mark = QueuedCommand(_MARK, RecordEvent(lost), ENGINE, "environment", end, receipt, ident)
         mark.killed = killed
         with self._lock:
-            self._count(lane, mark, killed.events, begin)
-            self._mark(lane, mark)
+            self._count(queue, mark, killed.events, begin)
+            self._mark(queue, mark)
 
-    def _mark(self, lane: SessionQueue, mark: QueuedCommand) -> bool:
+    def _mark(self, queue: SessionQueue, mark: QueuedCommand) -> bool:
         """Has something noted in the log of a session, under the lock; whether to wake the loop."""
         mark.taken = time.time()
         self._waiting += 1
-        return self._enqueue(lane, mark)
+        return self._enqueue(queue, mark)
 
-    def drop(self, lane: SessionQueue, entry: QueuedCommand) -> None:
+    def drop(self, queue: SessionQueue, entry: QueuedCommand) -> None:
         """Counts an entry that found no room, has it noted in the log, and says so now and then."""
         why = f"{self._limit} events wait to be written already"
-        reason = NotRecorded(lane.session, why)
+        reason = NotRecorded(queue.session, why)
         with self._lock:
             self._dropped[entry.verb] += 1
             count = self._dropped.total()
             self._error = str(reason)
-            wake = not self._closed and self._lose(lane, entry, why)
+            wake = not self._closed and self._lose(queue, entry, why)
         entry.receipt.settle(None, reason)
         if wake:
             self._wake_up()
@@ -292,7 +292,7 @@ class Intake:
             get_logger("telemetry").warning(
                 "events are dropped: the log does not keep up",
                 dropped=count,
-                session=lane.session,
+                session=queue.session,
                 verb=entry.verb,
                 limit=self._limit,
             )
@@ -321,24 +321,24 @@ class Intake:
     def _wake(self) -> None:
         self._news.set()
 
-    async def put(self, lane: SessionQueue, entry: QueuedCommand) -> None:
+    async def put(self, queue: SessionQueue, entry: QueuedCommand) -> None:
         """Takes an entry; if the queue is full, drops it or waits, as was chosen.
 
         Raises:
             LogClosed: the log is closed, or closing.
             SessionClosedError: as ``offer``.
         """
-        while not self.offer(lane, entry):
+        while not self.offer(queue, entry):
             if self._on_full == "drop":
-                self.drop(lane, entry)
+                self.drop(queue, entry)
                 return
             await self._room.wait()
 
-    async def load(self, lane: SessionQueue, *, news: bool = False) -> None:
+    async def load(self, queue: SessionQueue, *, news: bool = False) -> None:
         """Reads a session's trace if it is not known; later, if the log cannot be read now.
 
         Args:
-            lane: the session.
+            queue: the session.
             news: read what others have written since, too.
 
         Raises:
@@ -349,42 +349,42 @@ class Intake:
         if self._away and not self._strict:
             return
         with anyio.move_on_after(None if self._strict else _LOOK) as look:
-            async with lane.lock:
-                if lane.state is not None and not news:
+            async with queue.lock:
+                if queue.state is not None and not news:
                     return
                 try:
-                    state = await self._committer.load(lane)
+                    state = await self._committer.load(queue)
                 except LogUnavailable as error:
                     self._away = True
                     get_logger("telemetry").warning(
-                        "a session cannot be read now", session=lane.session, error=str(error)
+                        "a session cannot be read now", session=queue.session, error=str(error)
                     )
                     return
             with self._lock:
-                lane.follow(state)
+                queue.follow(state)
         if look.cancelled_caught:
             self._away = True
             get_logger("telemetry").warning(
                 "a session cannot be read now",
-                session=lane.session,
+                session=queue.session,
                 error="the log does not answer",
             )
 
-    def adopt(self, lane: SessionQueue, left: Leftover) -> None:
+    def adopt(self, queue: SessionQueue, left: Leftover) -> None:
         """Takes a command that another process has left behind, before this one records anything."""
         assert self._spill is not None
         entry, age = left.entry, self._spill.settings.age
         with self._lock:
             if time.time() - left.taken > age:
-                self._lose(lane, entry, f"it waited on the disk for more than {age:g} seconds")
+                self._lose(queue, entry, f"it waited on the disk for more than {age:g} seconds")
                 if entry.id is not None:
                     self._sent.append(entry.id)
                 return
             self._waiting += 1
             self._kept += 1
             if entry.command is not None and entry.verb != _MARK:
-                entry.received, lane.last = lane.last, entry.receipt
-            self._enqueue(lane, entry)
+                entry.received, queue.last = queue.last, entry.receipt
+            self._enqueue(queue, entry)
 
     async def run(self) -> None:
         """Writes what is handed over, until ``drain`` ends it; no other cancellation reaches it."""
@@ -420,9 +420,9 @@ class Intake:
             self._keeping = self._keeping or keep
         if keep:
             keeper.start_soon(self._keep_often, name=f"keeper of {self._log.url}")
-        for lane in ready:
-            self._busy[lane] = None
-            writers.start_soon(self._write, lane, name=f"writer of session {lane.session}")
+        for queue in ready:
+            self._busy[queue] = None
+            writers.start_soon(self._write, queue, name=f"writer of session {queue.session}")
 
     # --- on the disk ------------------------------------------------------------------------------
 
@@ -451,22 +451,22 @@ class Intake:
                 while self._unkept and (
                     self._unkept[0][1].settled or self._unkept[0][1].taken <= due
                 ):
-                    lane, entry = self._unkept.popleft()
+                    queue, entry = self._unkept.popleft()
                     if not entry.settled:
                         spill.name_entry(entry)
-                        entries.append((lane, entry))
+                        entries.append((queue, entry))
                 done, self._sent = self._sent, []
             if entries:
                 kept, dealt = await anyio.to_thread.run_sync(spill.keep, entries, done)
                 with self._lock:
                     self._unkept.extendleft(reversed(entries[dealt:]))
-                    for lane, entry in kept:
+                    for queue, entry in kept:
                         if entry.settled:
                             self._sent.append(entry.id or "")
                         else:
                             entry.spilled = True
                             self._kept += 1
-                            self._discount(lane, entry)
+                            self._discount(queue, entry)
                     self._sent = self._sent if dealt else done + self._sent
             else:
                 self._sent = done + self._sent  # written with the next lines
@@ -503,24 +503,24 @@ class Intake:
     def _give_up(self) -> tuple[Unwritten, ...]:
         """Fails what still waits."""
         left: list[Unwritten] = []
-        for lane in dict.fromkeys((*self._busy, *self._ready)):
-            waiting = len(lane.queue)
-            count = sum(entry.verb != _MARK for entry in lane.queue)
+        for queue in dict.fromkeys((*self._busy, *self._ready)):
+            waiting = len(queue.entries)
+            count = sum(entry.verb != _MARK for entry in queue.entries)
             if not count:
-                self._done(lane, waiting)
+                self._done(queue, waiting)
                 continue
-            spilled = sum(entry.spilled and entry.verb != _MARK for entry in lane.queue)
+            spilled = sum(entry.spilled and entry.verb != _MARK for entry in queue.entries)
             left.append(
-                Unwritten(session=lane.session, events=count, spilled=spilled, error=lane.error)
+                Unwritten(session=queue.session, events=count, spilled=spilled, error=queue.error)
             )
-            why = f"the log was closed before it could be written. {lane.error}".strip()
-            for entry in lane.queue:
+            why = f"the log was closed before it could be written. {queue.error}".strip()
+            for entry in queue.entries:
                 kept = (
                     "it waits on the disk until the log is opened next; " if entry.spilled else ""
                 )
-                entry.receipt.settle(None, NotRecorded(lane.session, f"{kept}{why}"))
+                entry.receipt.settle(None, NotRecorded(queue.session, f"{kept}{why}"))
             self._failed += count - spilled
-            self._done(lane, waiting)
+            self._done(queue, waiting)
         if left:
             get_logger("telemetry").error(
                 "the log was closed before all was written",
@@ -533,71 +533,71 @@ class Intake:
 
     # --- one session ------------------------------------------------------------------------------
 
-    async def _write(self, lane: SessionQueue) -> None:
+    async def _write(self, queue: SessionQueue) -> None:
         """Writes what waits of a session, batch by batch."""
         delay = self._retry
-        while batch := self._next(lane):
+        while batch := self._next(queue):
             try:
-                async with lane.lock:
-                    results = await self._committer.commit(lane, batch)
+                async with queue.lock:
+                    results = await self._committer.commit(queue, batch)
             except (LogUnavailable, NewerLog) as error:
                 self._away = True
-                lane.error = str(error)
+                queue.error = str(error)
                 self._retries += 1
                 get_logger("telemetry").warning(
                     "the log cannot be written now; trying again",
-                    session=lane.session,
+                    session=queue.session,
                     seconds=delay,
-                    error=lane.error,
+                    error=queue.error,
                 )
                 await anyio.sleep(delay)
                 delay = min(2 * delay, _LONGEST)
                 continue
             delay = self._retry
             self._away = False
-            if lane.error:
+            if queue.error:
                 get_logger("telemetry").warning(
-                    "the log can be written again", session=lane.session
+                    "the log can be written again", session=queue.session
                 )
-            lane.error = ""
-            self._note_late(lane, results)
+            queue.error = ""
+            self._note_late(queue, results)
             for result in results:
-                self._settle(lane, result)
-            self._done(lane, len(results))
+                self._settle(queue, result)
+            self._done(queue, len(results))
         if self._closed and not self._waiting:
             self._news.set()
 
-    def _next(self, lane: SessionQueue) -> Sequence[QueuedCommand]:
+    def _next(self, queue: SessionQueue) -> Sequence[QueuedCommand]:
         """The next batch of a session; it stays in the queue until its result is known."""
         with self._lock:
-            batch = list(islice(lane.queue, 1 if lane.alone else _BATCH))
+            batch = list(islice(queue.entries, 1 if queue.alone else _BATCH))
             marks = [at for at, entry in enumerate(batch) if entry.verb == _MARK]
             if marks:
                 batch = batch[: max(marks[0], 1)]
-            if batch and batch[0] is lane.lost:
-                lane.lost = None  # it is being written, so that it cannot take more
+            if batch and batch[0] is queue.lost:
+                queue.lost = None  # it is being written, so that it cannot take more
             if not batch:
-                lane.busy = False
-                self._busy.pop(lane, None)
+                queue.busy = False
+                self._busy.pop(queue, None)
         return batch
 
-    def _done(self, lane: SessionQueue, count: int) -> None:
+    def _done(self, queue: SessionQueue, count: int) -> None:
         """Removes entries at the head of a queue, since their results are known."""
-        lane.alone = max(0, lane.alone - count)
+        queue.alone = max(0, queue.alone - count)
         with self._lock:
             full = self._waiting >= self._limit
             self._waiting -= count
             for _ in range(count):
-                entry = lane.queue.popleft()
+                entry = queue.entries.popleft()
                 if entry.settled:  # else the next process notes that it is lost
-                    self._discount(lane, entry)
-            if lane.state is not None:
-                lane.follow(lane.state)
+                    self._discount(queue, entry)
+            if queue.state is not None:
+                queue.follow(queue.state)
         if full:
             self._room.set()
             self._room = anyio.Event()
 
-    def _note_late(self, lane: SessionQueue, results: Sequence[CommitResult]) -> None:
+    def _note_late(self, queue: SessionQueue, results: Sequence[CommitResult]) -> None:
         """Has it noted in the log which events of its trace came late."""
         now = time.time()
         waits = 4 * self._spill.settings.after if self._spill is not None else _LATE
@@ -620,14 +620,14 @@ class Intake:
             ENGINE,
             "environment",
             max(times),
-            Receipt(lane.session, ident),
+            Receipt(queue.session, ident),
             ident,
         )
         with self._lock:
             self._late += len(late)
-            self._mark(lane, mark)  # the session is being written already
+            self._mark(queue, mark)  # the session is being written already
 
-    def _settle(self, lane: SessionQueue, result: CommitResult) -> None:
+    def _settle(self, queue: SessionQueue, result: CommitResult) -> None:
         """Settles the receipt of a command."""
         entry, record, error, repeated = result
         entry.settled = True
@@ -640,7 +640,7 @@ class Intake:
             if error is not None:
                 get_logger("telemetry").error(
                     "it could not be noted that events were lost",
-                    session=lane.session,
+                    session=queue.session,
                     error=str(error),
                 )
         elif error is None:
@@ -650,17 +650,17 @@ class Intake:
             refused = isinstance(error, _REFUSALS)
             if isinstance(error, SessionClosedError):
                 with self._lock:
-                    lane.closing = True
+                    queue.closing = True
             self._refused += refused
             self._failed += not refused
             if not refused and entry.command is not None:
                 with self._lock:
-                    self._lose(lane, entry, str(error))  # the session is being written already
+                    self._lose(queue, entry, str(error))  # the session is being written already
             self._error = str(error)
             if refused or self._failed & (self._failed - 1) == 0:
                 get_logger("telemetry").warning(
                     "an event was refused" if refused else "an event could not be written",
-                    session=lane.session,
+                    session=queue.session,
                     verb=entry.verb,
                     actor=entry.actor,
                     failed=self._failed,

@@ -164,6 +164,7 @@ class SessionQueue:
         "alone",
         "busy",
         "closing",
+        "entries",
         "error",
         "last",
         "latest",
@@ -171,7 +172,6 @@ class SessionQueue:
         "lost",
         "opened",
         "opening",
-        "queue",
         "session",
         "state",
     )
@@ -183,7 +183,7 @@ class SessionQueue:
         self.state: TraceState | None = None
         self.lock = anyio.Lock()  # one at a time reads or writes the trace
         # The intake's lock protects these.
-        self.queue: deque[QueuedCommand] = deque()
+        self.entries: deque[QueuedCommand] = deque()
         self.busy = False
         self.closing = False
         self.last: Receipt | None = None  # of the last entry handed over

@@ -104,8 +104,8 @@ class Recorder:
         self._deadline = deadline
         self._about: About = {} if utility is None else {"utility": utility}
         self._retry = retry
-        self._lock = threading.Lock()  # protects the lanes
-        self._lanes: WeakValueDictionary[str, SessionQueue] = WeakValueDictionary()
+        self._lock = threading.Lock()  # protects the queues
+        self._queues: WeakValueDictionary[str, SessionQueue] = WeakValueDictionary()
         self._recent: SessionStates[SessionQueue] = SessionStates(_RECENT, idle=_IDLE)
         self._process = OwnProcess()
         self._intake: Intake | None = None
@@ -126,28 +126,28 @@ class Recorder:
             CodecError: the log's record of the session is damaged.
             LogClosed: the log is closed.
         """
-        lane = await self.lane(session, about)
-        return Recording(lane, self.put)
+        queue = await self.queue(session, about)
+        return Recording(queue, self.put)
 
-    async def lane(self, session: str, about: About) -> SessionQueue:
+    async def queue(self, session: str, about: About) -> SessionQueue:
         """The way of a session to the log; raises as ``session``."""
         intake = self.intake
-        lane = self.lane_nowait(session, about)
-        await intake.load(lane, news=self._successors)  # others close idle sessions
+        queue = self.queue_nowait(session, about)
+        await intake.load(queue, news=self._successors)  # others close idle sessions
         number = 1
-        while self._successors and was_idle(lane.state):
+        while self._successors and was_idle(queue.state):
             number += 1
-            about = About(**{**about, "continues": lane.session})
-            lane = self.lane_nowait(f"{session}.{number}", about)
-            await intake.load(lane, news=True)
-        if lane.state is None or not lane.state.version:
+            about = About(**{**about, "continues": queue.session})
+            queue = self.queue_nowait(f"{session}.{number}", about)
+            await intake.load(queue, news=True)
+        if queue.state is None or not queue.state.version:
             # So that it is opened even if nothing ever happens in it.
             receipt = Receipt(session)
             entry = QueuedCommand("session", None, ENGINE, "environment", time.time(), receipt)
-            intake.offer(lane, entry)
-        return lane
+            intake.offer(queue, entry)
+        return queue
 
-    def lane_nowait(self, session: str, about: About) -> SessionQueue:
+    def queue_nowait(self, session: str, about: About) -> SessionQueue:
         """The same without reading the log, from any thread.
 
         The session's records are read when the first event is written.
@@ -159,22 +159,22 @@ class Recorder:
         if not text(session, "a session's id"):
             raise InvalidInput("a session needs an id that is not empty")
         check_about(about)
-        return self._lane(session, about)
+        return self._queue(session, about)
 
-    def _lane(self, session: str, about: About | SessionOpened) -> SessionQueue:
+    def _queue(self, session: str, about: About | SessionOpened) -> SessionQueue:
         with self._lock:
-            lane = self._lanes.get(session)
-            if lane is None:
+            queue = self._queues.get(session)
+            if queue is None:
                 if isinstance(about, SessionOpened):
                     opened = about
                 else:
                     opened = opening({**self._about, **about})
-                lane = self._lanes[session] = SessionQueue(session, opened)
-            self._recent.keep(session, lane)
-        return lane
+                queue = self._queues[session] = SessionQueue(session, opened)
+            self._recent.keep(session, queue)
+        return queue
 
     async def put(
-        self, lane: SessionQueue, entry: QueuedCommand, durable: bool | None = None
+        self, queue: SessionQueue, entry: QueuedCommand, durable: bool | None = None
     ) -> Receipt:
         """Hands an entry over.
 
@@ -183,34 +183,34 @@ class Recorder:
             SessionClosedError: the session is closed.
             DuologError: see ``Receipt.written``; only if the call waits for the event.
         """
-        await self.intake.put(lane, entry)
+        await self.intake.put(queue, entry)
         if entry.stale or (self.durable if durable is None else durable):
             await entry.receipt.written()
         return entry.receipt
 
-    def hand_over(self, lane: SessionQueue, entry: QueuedCommand) -> bool:
+    def hand_over(self, queue: SessionQueue, entry: QueuedCommand) -> bool:
         """Takes an entry without waiting, from any thread; returns False if its caller has to wait
         for room, see ``put``. Raises as ``put``.
         """
-        if self.intake.offer(lane, entry):
+        if self.intake.offer(queue, entry):
             return True
         if self._on_full == "block":
             return False
-        self.intake.drop(lane, entry)
+        self.intake.drop(queue, entry)
         return True
 
     async def flush(self, session: str) -> None:
         """Waits until all events handed over for a session are in the log, or refused."""
-        lane = self._lanes.get(session)
-        if lane is not None and lane.queue:
+        queue = self._queues.get(session)
+        if queue is not None and queue.entries:
             receipt = Receipt(session)
             entry = QueuedCommand("flush", None, ENGINE, "environment", time.time(), receipt)
-            await self.put(lane, entry, durable=True)
+            await self.put(queue, entry, durable=True)
 
     def is_last_writer(self, session: str, version: int) -> bool:
         """Whether this process wrote or read the trace of a session up to a version."""
-        lane = self._lanes.get(session)
-        return lane is not None and lane.state is not None and lane.state.version >= version
+        queue = self._queues.get(session)
+        return queue is not None and queue.state is not None and queue.state.version >= version
 
     @property
     def intake(self) -> Intake:
@@ -257,13 +257,13 @@ class Recorder:
         if self._spill is not None:
             await anyio.to_thread.run_sync(self._spill.check)
             found = await anyio.to_thread.run_sync(self._spill.take_over)
-        lanes = [self._lane(left.session, left.opened) for left in found]
+        queues = [self._queue(left.session, left.opened) for left in found]
         if self._tallies is not None:
             # Before what is on the disk is written: by then, the log is as the other process left it.
             for killed in await anyio.to_thread.run_sync(self._tallies.take):
-                self._intake.note_killed(self._lane(killed.session, killed.opened or {}), killed)
-        for lane, left in zip(lanes, found, strict=True):
-            self._intake.adopt(lane, left)
+                self._intake.note_killed(self._queue(killed.session, killed.opened or {}), killed)
+        for queue, left in zip(queues, found, strict=True):
+            self._intake.adopt(queue, left)
         if self._tallies is not None:
             await anyio.to_thread.run_sync(self._tallies.drop)
         self._tasks: TaskGroup = anyio.create_task_group()

@@ -169,12 +169,12 @@ class Recording(Generic[R]):
         id: session id.
     """
 
-    def __init__(self, lane: SessionQueue, put: Put[R]) -> None:
-        self.id = lane.session
-        self._lane = lane
+    def __init__(self, queue: SessionQueue, put: Put[R]) -> None:
+        self.id = queue.session
+        self._queue = queue
         self._put = put
         self._actors: dict[str, RecordedActor[R]] = {}
-        for participant in lane.opened.participants:
+        for participant in queue.opened.participants:
             self.actor(participant.name, role=participant.role)
 
     @property
@@ -190,7 +190,7 @@ class Recording(Generic[R]):
     @property
     def closed(self) -> bool:
         """Whether the session is closed, as far as this process knows."""
-        return self._lane.closing
+        return self._queue.closing
 
     def actor(self, name: str, *, role: Role | None = None) -> RecordedActor[R]:
         """A human or an agent by name; for adapters, also an actor with the role ``environment``.
@@ -211,7 +211,7 @@ class Recording(Generic[R]):
                 )
             if role != "environment" or name == ENGINE:
                 _check_name(name, role)
-            actor = self._actors[name] = RecordedActor(self._lane, name, role, self._put)
+            actor = self._actors[name] = RecordedActor(self._queue, name, role, self._put)
         elif role is not None and role != actor.role:
             raise InvalidInput(f"{name!r} is {actor.role} in session {self.id!r}, not {role}")
         return actor
@@ -243,7 +243,7 @@ class Recording(Generic[R]):
         entry = QueuedCommand(
             "close", CloseSession(closed), name, role, time.time(), Receipt(self.id)
         )
-        return self._put(self._lane, entry, durable)
+        return self._put(self._queue, entry, durable)
 
     def flush(self) -> R:
         """Waits until all events handed over for this session are in the log, or refused.
@@ -253,7 +253,7 @@ class Recording(Generic[R]):
             LogClosed: the log is closed.
         """
         entry = QueuedCommand("flush", None, ENGINE, "environment", time.time(), Receipt(self.id))
-        return self._put(self._lane, entry, True)
+        return self._put(self._queue, entry, True)
 
     def _first(self, role: Role) -> RecordedActor[R]:
         for actor in self._actors.values():

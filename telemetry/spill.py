@@ -285,14 +285,14 @@ class SpillFiles:
         size = file.size + sum(map(len, lines))
         kept: list[Waiting] = []
         dealt = 0
-        for lane, entry in entries:
+        for queue, entry in entries:
             dealt += 1
-            fresh = lane.session not in file.opened and lane.session not in opened
+            fresh = queue.session not in file.opened and queue.session not in opened
             try:
-                line = _encode(self._line(lane, entry, fresh)) + b"\n"
+                line = _encode(self._line(queue, entry, fresh)) + b"\n"
             except Exception as error:  # noqa: BLE001  (the hook's own; said again when it is written)
                 get_logger("telemetry").warning(
-                    "an event cannot be kept on the disk", session=lane.session, error=str(error)
+                    "an event cannot be kept on the disk", session=queue.session, error=str(error)
                 )
                 continue
             size += len(line)
@@ -301,8 +301,8 @@ class SpillFiles:
                 dealt -= 1
                 break
             lines.append(line)
-            opened.add(lane.session)
-            kept.append((lane, entry))
+            opened.add(queue.session)
+            kept.append((queue, entry))
         try:
             file.append(lines)
         except OSError as error:
@@ -339,9 +339,9 @@ class SpillFiles:
             self._own = _File(path, descriptor)
         return self._own
 
-    def _line(self, lane: SessionQueue, entry: QueuedCommand, fresh: bool) -> _Line:
+    def _line(self, queue: SessionQueue, entry: QueuedCommand, fresh: bool) -> _Line:
         line = _Line(
-            session=lane.session,
+            session=queue.session,
             verb=entry.verb,
             actor=entry.actor,
             role=entry.role,
@@ -352,7 +352,7 @@ class SpillFiles:
             about=_reference(entry.about),
         )
         if fresh:
-            opening = self._redacted(lane.opened, ENGINE, "environment", entry.time)
+            opening = self._redacted(queue.opened, ENGINE, "environment", entry.time)
             line.opened = msgspec.Raw(codec.encode_body(opening))
             line.opened_schema = opening.schema
         command = entry.command

@@ -130,14 +130,14 @@ class SyncLog:
             CodecError: the log's record of the session is damaged.
             LogClosed: the log is closed.
         """
-        lane = self._call(self._log.recorder.lane, session, about)
-        return Recording(lane, self._put)
+        queue = self._call(self._log.recorder.queue, session, about)
+        return Recording(queue, self._put)
 
     def _put(
-        self, lane: SessionQueue, entry: QueuedCommand, durable: bool | None = None
+        self, queue: SessionQueue, entry: QueuedCommand, durable: bool | None = None
     ) -> Receipt:
-        if not self._log.recorder.hand_over(lane, entry):
-            return self._call(self._log.recorder.put, lane, entry, durable)
+        if not self._log.recorder.hand_over(queue, entry):
+            return self._call(self._log.recorder.put, queue, entry, durable)
         if entry.stale or (self._durable if durable is None else durable):
             self.wait(entry.receipt)
         return entry.receipt

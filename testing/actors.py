@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import final
 
-from ..engine.errors import DeskError
+from ..engine.errors import ContextError
 from ..engine.events import JSON, Participant
 from ..engine.rounds import is_act
 from ..engine.session.actors import Actor, Player
+from ..engine.session.context import ActorContext
+from ..engine.session.context_parts.model_line import Reply
 from ..engine.session.decisions import (
     NOTHING,
     Act,
@@ -25,14 +27,12 @@ from ..engine.session.decisions import (
     Verb,
     Wait,
 )
-from ..engine.session.desk import Desk
-from ..engine.session.desk_parts.model_line import Reply
 from ..engine.session.view import View
 
 __all__ = ("Improviser", "Script", "Step", "agent", "human")
 
-Step = Callable[[Desk], Awaitable[object]]
-"""One step of a scripted actor at its desk."""
+Step = Callable[[ActorContext], Awaitable[object]]
+"""One step of a scripted actor with its context."""
 
 
 @final
@@ -46,13 +46,13 @@ class Script:
     def __init__(self, *steps: Step) -> None:
         self._steps = steps
 
-    async def __call__(self, desk: Desk) -> None:
+    async def __call__(self, context: ActorContext) -> None:
         """Performs the steps."""
         for step in self._steps:
-            await step(desk)
+            await step(context)
 
     def then(self, step: Step) -> Script:
-        """Performs any other step: a coroutine function of the desk."""
+        """Performs any other step: a coroutine function of the context."""
         return Script(*self._steps, step)
 
     def times(self, count: int) -> Script:
@@ -61,58 +61,58 @@ class Script:
 
     def say(self, text: str, *, to: Sequence[str] = ()) -> Script:
         """Sends a message."""
-        return self.then(lambda desk: desk.say(text, to))
+        return self.then(lambda context: context.say(text, to))
 
     def act(self, name: str, **arguments: JSON) -> Script:
         """Takes an action, and continues at once; see ``result``."""
-        return self.then(lambda desk: desk.act(name, arguments))
+        return self.then(lambda context: context.act(name, arguments))
 
     def result(self) -> Script:
         """Waits until none of its actions is in flight."""
 
-        async def step(desk: Desk) -> None:
-            desk.look()
-            while desk.view.in_flight:
-                await desk.news()
-                desk.look()
+        async def step(context: ActorContext) -> None:
+            context.look()
+            while context.view.in_flight:
+                await context.news()
+                context.look()
 
         return self.then(step)
 
     def submit(self, content: JSON, *, overwrite: bool = False) -> Script:
         """Submits a new version of the shared output, based on the one that it saw last."""
-        return self.then(lambda desk: desk.submit(content, overwrite=overwrite))
+        return self.then(lambda context: context.submit(content, overwrite=overwrite))
 
     def ask(self, question: str) -> Script:
         """Asks for approval."""
-        return self.then(lambda desk: desk.ask(question))
+        return self.then(lambda context: context.ask(question))
 
     def approve(self, *, approved: bool = True, comment: str = "") -> Script:
         """Gives or denies the approval that was asked for first."""
 
-        async def step(desk: Desk) -> None:
-            desk.look()
-            if not desk.view.open_approvals:
-                raise DeskError(f"no approval was requested from {desk.name!r}")
-            asked = desk.view.open_approvals[0].version
-            await desk.approve(asked, approved=approved, comment=comment)
+        async def step(context: ActorContext) -> None:
+            context.look()
+            if not context.view.open_approvals:
+                raise ContextError(f"no approval was requested from {context.name!r}")
+            asked = context.view.open_approvals[0].version
+            await context.approve(asked, approved=approved, comment=comment)
 
         return self.then(step)
 
     def note(self, text: str) -> Script:
         """Writes a note into its own memory."""
-        return self.then(lambda desk: desk.note(text))
+        return self.then(lambda context: context.note(text))
 
     def change_profile(self, profile: JSON, reason: str = "") -> Script:
         """Holds other goals from now on."""
-        return self.then(lambda desk: desk.change_profile(profile, reason))
+        return self.then(lambda context: context.change_profile(profile, reason))
 
     def rate(self, rating: int, explanation: str = "", *, round: int | None = None) -> Script:
         """Rates the progress of a round, the latest in which an agent acted by default."""
-        return self.then(lambda desk: desk.rate(rating, explanation, round=round))
+        return self.then(lambda context: context.rate(rating, explanation, round=round))
 
     def leave_turn(self, reason: str = "") -> Script:
         """Yields its turn to the others."""
-        return self.then(lambda desk: desk.yield_turn(reason))
+        return self.then(lambda context: context.yield_turn(reason))
 
     def call(self, reply: JSON, request: JSON = None, *, model: str = "scripted") -> Script:
         """Calls a model, which answers with ``reply``."""
@@ -121,33 +121,35 @@ class Script:
             return Reply(reply=reply)
 
         return self.then(
-            lambda desk: desk.models.call(model=model, purpose="act", request=request, send=send)
+            lambda context: context.models.call(
+                model=model, purpose="act", request=request, send=send
+            )
         )
 
     def pause(self, seconds: float) -> Script:
         """Lets session time pass, whatever happens."""
-        return self.then(lambda desk: desk.pause(seconds))
+        return self.then(lambda context: context.pause(seconds))
 
     def hear(self, *, within: float | None = None) -> Script:
         """Waits for news, for ``within`` seconds at most, and reads it."""
 
-        async def step(desk: Desk) -> None:
-            await desk.news(within=within)
-            desk.look()
+        async def step(context: ActorContext) -> None:
+            await context.news(within=within)
+            context.look()
 
         return self.then(step)
 
     def look(self) -> Script:
         """Reads the news, without waiting."""
 
-        async def step(desk: Desk) -> None:
-            desk.look()
+        async def step(context: ActorContext) -> None:
+            context.look()
 
         return self.then(step)
 
     def finish(self, detail: str = "", reason: Ending = "finished") -> Script:
         """Ends the session, satisfied or (``abandoned``) given up."""
-        return self.then(lambda desk: desk.finish(detail, reason))
+        return self.then(lambda context: context.finish(detail, reason))
 
 
 @final

@@ -1,4 +1,4 @@
-"""One story, several doors: the desk, the recorder, HTTP and transcripts record the same.
+"""One story, several doors: the context, the recorder, HTTP and transcripts record the same.
 
 Each story is told through a session that is played, through the recorder of an open log, through a
 server on loopback and, if a transcript can express it, through an import. The comparison leaves out
@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 
 import duolog
 import pytest
-from duolog.engine.errors import DeskError, InvalidInput, StaleBase
+from duolog.engine.errors import ContextError, InvalidInput, StaleBase
 from duolog.engine.events import JSON, ActionResolved
 from duolog.engine.log.contract import EventLog
 from duolog.engine.log.open import open_log
 from duolog.engine.records import Record
 from duolog.engine.rounds import RoundProjector
-from duolog.engine.session.desk import Desk
+from duolog.engine.session.context import ActorContext
 from duolog.engine.session.environment import Action, ActionSpec, Outcome
 from duolog.interop.importers.chat import ChatImporter
 from duolog.interop.importers.protocol import Importer
@@ -196,7 +196,7 @@ RATINGS: Mapping[str, list[int | None]] = {
 """What scoring makes of the ratings, by round."""
 
 
-# --- the desk --------------------------------------------------------------------------------------
+# --- the context --------------------------------------------------------------------------------------
 
 
 class StoryEnvironment:
@@ -225,42 +225,44 @@ class StoryEnvironment:
         raise AssertionError("nothing is resumed")
 
 
-async def at_the_desk(desk: Desk, step: Step, labels: Mapping[str, int]) -> Record | None:
+async def with_the_context(
+    context: ActorContext, step: Step, labels: Mapping[str, int]
+) -> Record | None:
     match step.verb:
         case "say":
-            return await desk.say(step.text)
+            return await context.say(step.text)
         case "act":
-            return await desk.act(step.text, {"of": step.label})
+            return await context.act(step.text, {"of": step.label})
         case "submit":
-            return await desk.submit(step.text)
+            return await context.submit(step.text)
         case "ask":
-            return await desk.ask(f"{step.text}()", action=step.text)
+            return await context.ask(f"{step.text}()", action=step.text)
         case "approve":
-            return await desk.approve(labels[step.of], approved=step.value, comment=step.text)
+            return await context.approve(labels[step.of], approved=step.value, comment=step.text)
         case "note":
-            return await desk.note(step.text)
+            return await context.note(step.text)
         case "change":
-            return await desk.change_profile(step.text, step.value)
+            return await context.change_profile(step.text, step.value)
         case "rate":
-            return await desk.rate(step.value, step.text, round=step.round)
-    await desk.finish(step.text)
+            return await context.rate(step.value, step.text, round=step.round)
+    await context.finish(step.text)
     return None
 
 
-async def through_the_desk(story: Sequence[Step]) -> list[Record]:
+async def through_the_context(story: Sequence[Step]) -> list[Record]:
     labels: dict[str, int] = {}
 
-    async def live(desk: Desk) -> None:
+    async def live(context: ActorContext) -> None:
         for number, step in enumerate(story):
-            if step.who != desk.name:
+            if step.who != context.name:
                 continue
-            await desk.pause(number - desk.now)
+            await context.pause(number - context.now)
             if step.verb != "submit" or not step.refused:
-                desk.look()
+                context.look()
             if step.refused:
-                with pytest.raises(DeskError):
-                    await at_the_desk(desk, step, labels)
-            elif (record := await at_the_desk(desk, step, labels)) is not None:
+                with pytest.raises(ContextError):
+                    await with_the_context(context, step, labels)
+            elif (record := await with_the_context(context, step, labels)) is not None:
                 labels[step.label] = record.version
 
     players = human(live, HUMAN), agent(live, AGENT)
@@ -394,7 +396,7 @@ async def trace_of(log: EventLog) -> list[Record]:
 async def imported(source: Path, importer: Importer) -> list[Record]:
     async with open_log("memory://") as log:
         taken = await import_foreign(log, source, importer)
-        assert not taken.remarks
+        assert not taken.diagnostics
         return await trace_of(log)
 
 
@@ -452,7 +454,7 @@ async def through_a_benchmark(story: Sequence[Step], path: Path) -> list[Record]
 TALK = {"say", "act", "resolve", "close"}
 SAYS: Mapping[str, set[str]] = {
     "http": set(KINDS),
-    "desk": set(KINDS) - {"feedback"},
+    "context": set(KINDS) - {"feedback"},
     "chat": TALK | {"ask", "approve", "note"},
     "benchmark": TALK,
 }
@@ -486,8 +488,8 @@ async def test_a_story_is_recorded_alike_through_every_door(
     steps = STORIES[story]
     expected = facts(await through_the_recorder(steps))
     match door:
-        case "desk":
-            assert facts(await through_the_desk(steps)) == expected
+        case "context":
+            assert facts(await through_the_context(steps)) == expected
         case "http":
             assert facts(await through_http(steps)) == expected
         case "benchmark":
@@ -505,7 +507,7 @@ async def test_a_story_is_recorded_alike_through_every_door(
 
 
 DOORS: Sequence[Callable[[Sequence[Step]], Any]] = (
-    through_the_desk,
+    through_the_context,
     through_the_recorder,
     through_http,
 )

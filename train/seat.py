@@ -15,7 +15,7 @@ import msgspec
 from ..agents.external.line_policy import offered
 from ..agents.habits import USUAL
 from ..agents.model_mind import agent_messages, habit_lines
-from ..engine.errors import DeskError, InvalidInput
+from ..engine.errors import ContextError, InvalidInput
 from ..engine.events import (
     JSON,
     ActionResolved,
@@ -30,6 +30,7 @@ from ..engine.models.prompting.actions import ActionSpace
 from ..engine.models.protocol import Speaker, Tool, ToolCall
 from ..engine.records import Record
 from ..engine.session.actors import play
+from ..engine.session.context import ActorContext
 from ..engine.session.decisions import (
     Ask,
     Decision,
@@ -37,7 +38,6 @@ from ..engine.session.decisions import (
     Verb,
     Wait,
 )
-from ..engine.session.desk import Desk
 from ..engine.session.view import View
 from ..engine.task import Brief, output_action
 from ..engine.text import text_of
@@ -164,19 +164,19 @@ class Seat:
         self._decided: _Decided | None = None
         self._told: anyio.Event | None = None
         self._left: str | None = None
-        self._desk: Desk | None = None
+        self._context: ActorContext | None = None
         self._seen = 0
         self._owed: tuple[ToolCall, ...] = ()
         self._since = 0  # trace version at which the last decision was made
         self._replies = False  # whether the last decision waits for an answer
 
-    async def live(self, desk: Desk) -> None:
+    async def live(self, context: ActorContext) -> None:
         """The actor."""
-        self._desk, self.view = desk, desk.view
+        self._context, self.view = context, context.view
         try:
-            await play(desk, self)
+            await play(context, self)
         except _Left:
-            await desk.cancel(self._left or "")
+            await context.cancel(self._left or "")
 
     # --- from outside ----------------------------------------------------------------------------
 
@@ -245,7 +245,7 @@ class Seat:
 
     @property
     def _now(self) -> float:
-        return 0.0 if self._desk is None else self._desk.now
+        return 0.0 if self._context is None else self._context.now
 
     # --- as a policy -----------------------------------------------------------------------------
 
@@ -266,7 +266,7 @@ class Seat:
             raise _Left
         decided, self._decided = self._decided, None
         if decided is None:
-            raise DeskError(f"none of {self._invalid} actions in a row could be taken")
+            raise ContextError(f"none of {self._invalid} actions in a row could be taken")
         verbs = decided.decision.verbs
         self._since = view.version
         self._owed = decided.calls
@@ -371,10 +371,10 @@ class Seat:
 _HABITS: Final = habit_lines(USUAL)
 
 
-async def trainee(desk: Desk) -> None:
+async def trainee(context: ActorContext) -> None:
     """The agent of a recorded episode. Its policy is not in the log, so another agent has to succeed it."""
-    raise DeskError(
-        f"{desk.name!r} was trained in this session, and its policy is not in the log: name another agent "
+    raise ContextError(
+        f"{context.name!r} was trained in this session, and its policy is not in the log: name another agent "
         "to continue it from its view"
     )
 

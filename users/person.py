@@ -1,6 +1,6 @@
 """A real person in the human's seat: their typed lines become messages and acts.
 
-A ``Seat`` is the person's terminal, pipe or test; ``Person`` is the actor between it and the desk. A
+A ``Seat`` is the person's terminal, pipe or test; ``Person`` is the actor between it and the context. A
 line is a message, unless it begins with a slash: then it is a command.
 """
 
@@ -12,10 +12,10 @@ from typing import Protocol, final
 
 import anyio
 
-from ..engine.errors import DeskError, InvalidInput, StaleBase
+from ..engine.errors import ContextError, InvalidInput, StaleBase
 from ..engine.records import Record
+from ..engine.session.context import ActorContext
 from ..engine.session.decisions import Approve
-from ..engine.session.desk import Desk
 from ..engine.session.view import View
 from .person_commands import HELP, action_help, parse_action, private_text
 
@@ -70,7 +70,7 @@ class Person:
         self._waiting: anyio.CancelScope | None = None
         self._refused: str | None = None
         self._outages: list[anyio.Event] = []
-        self._commands: Mapping[str, Callable[[Desk, str], Awaitable[None]]] = {
+        self._commands: Mapping[str, Callable[[ActorContext, str], Awaitable[None]]] = {
             "actions": self._list_actions,
             "do": self._do,
             "edit": self._edit,
@@ -87,21 +87,21 @@ class Person:
             "yes": self._approve,
         }
 
-    async def live(self, desk: Desk) -> None:
+    async def live(self, context: ActorContext) -> None:
         """Runs the person's commands and messages until the session ends or the person leaves it."""
-        desk.look()
-        wishes = private_text(desk.view.private)
+        context.look()
+        wishes = private_text(context.view.private)
         if wishes:
             self._seat.notify(f"What you want, which only you know:\n{wishes}")
-        self._seat.show(desk.view, desk.view.records)
+        self._seat.show(context.view, context.view.records)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._listen)
             while not self.finished:
-                self._seat.show(desk.view, desk.look())
+                self._seat.show(context.view, context.look())
                 if self._typed:
-                    await self._carry_out(desk, self._typed.popleft())
+                    await self._carry_out(context, self._typed.popleft())
                 else:
-                    await self._wait(desk)
+                    await self._wait(context)
             tasks.cancel_scope.cancel()
 
     async def outage(self, why: str) -> bool:
@@ -132,16 +132,16 @@ class Person:
             if self._waiting is not None:
                 self._waiting.cancel()
 
-    async def _wait(self, desk: Desk) -> None:
+    async def _wait(self, context: ActorContext) -> None:
         """Waits for news, or for a line."""
         with anyio.CancelScope() as self._waiting:
-            await desk.news(within=_LONG)
+            await context.news(within=_LONG)
         self._waiting = None
 
-    async def _carry_out(self, desk: Desk, line: str | None) -> None:
+    async def _carry_out(self, context: ActorContext, line: str | None) -> None:
         """Does what a line says."""
         if line is None:
-            return await self._quit(desk, "")
+            return await self._quit(context, "")
         line = line.strip()
         try:
             if line.startswith("/"):
@@ -149,91 +149,91 @@ class Person:
                 command = self._commands.get(name)
                 if command is None:
                     raise InvalidInput(f"unknown command /{name}; /help lists them")
-                await command(desk, "".join(rest).strip())
+                await command(context, "".join(rest).strip())
                 if name in _TO_OTHERS:
                     self._ask_again()
             elif line:
-                await desk.say(line)
+                await context.say(line)
                 self._ask_again()
         except (InvalidInput, StaleBase) as error:
             self._seat.notify(str(error))
 
     # --- commands --------------------------------------------------------------------------------
 
-    async def _help(self, desk: Desk, rest: str) -> None:
+    async def _help(self, context: ActorContext, rest: str) -> None:
         self._seat.notify(HELP)
 
-    async def _list_actions(self, desk: Desk, rest: str) -> None:
-        specs = desk.view.actions_available.values()
+    async def _list_actions(self, context: ActorContext, rest: str) -> None:
+        specs = context.view.actions_available.values()
         self._seat.notify("\n".join(map(action_help, specs)) or "There are no actions.")
 
-    async def _do(self, desk: Desk, rest: str) -> None:
-        name, arguments = parse_action(rest, desk.view.actions_available)
-        await desk.act(name, arguments)
+    async def _do(self, context: ActorContext, rest: str) -> None:
+        name, arguments = parse_action(rest, context.view.actions_available)
+        await context.act(name, arguments)
 
-    async def _edit(self, desk: Desk, rest: str) -> None:
-        before = self._refused or desk.view.snapshot_text
+    async def _edit(self, context: ActorContext, rest: str) -> None:
+        before = self._refused or context.view.snapshot_text
         after = await self._seat.edit(before)
         if after is None:
             raise InvalidInput("no editor was found, or it failed; write a file and /submit it")
-        if after.strip() == desk.view.snapshot_text.strip():
+        if after.strip() == context.view.snapshot_text.strip():
             self._seat.notify("Nothing is changed.")
         else:
-            await self._put_up(desk, after.strip())
+            await self._put_up(context, after.strip())
 
-    async def _submit(self, desk: Desk, rest: str) -> None:
+    async def _submit(self, context: ActorContext, rest: str) -> None:
         try:
             content = await anyio.Path(rest).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise InvalidInput(f"cannot read {rest!r}: {error}") from None
-        await self._put_up(desk, content.strip())
+        await self._put_up(context, content.strip())
 
-    async def _put_up(self, desk: Desk, content: str) -> None:
+    async def _put_up(self, context: ActorContext, content: str) -> None:
         self._refused = content  # kept for the next edit, if the agent was faster
-        await desk.submit(content, media_type=self._media_type)
+        await context.submit(content, media_type=self._media_type)
         self._refused = None
 
-    async def _approve(self, desk: Desk, rest: str) -> None:
-        await self._answer(desk, rest, approved=True)
+    async def _approve(self, context: ActorContext, rest: str) -> None:
+        await self._answer(context, rest, approved=True)
 
-    async def _deny(self, desk: Desk, rest: str) -> None:
-        await self._answer(desk, rest, approved=False)
+    async def _deny(self, context: ActorContext, rest: str) -> None:
+        await self._answer(context, rest, approved=False)
 
-    async def _answer(self, desk: Desk, comment: str, *, approved: bool) -> None:
-        asked = desk.view.open_approvals
+    async def _answer(self, context: ActorContext, comment: str, *, approved: bool) -> None:
+        asked = context.view.open_approvals
         if not asked:
             raise InvalidInput("no approval was requested")
-        await desk.emit(Approve(asked[0].version, approved, comment, "person"))
+        await context.emit(Approve(asked[0].version, approved, comment, "person"))
 
-    async def _rate(self, desk: Desk, rest: str) -> None:
+    async def _rate(self, context: ActorContext, rest: str) -> None:
         number, *why = rest.split(maxsplit=1) or [""]
         if number not in ("1", "2", "3", "4", "5"):
             raise InvalidInput(f"a rating is a number from 1 to 5, not {number!r}")
         try:
-            await desk.rate(int(number), "".join(why))
-        except DeskError as error:  # there is nothing to rate yet
+            await context.rate(int(number), "".join(why))
+        except ContextError as error:  # there is nothing to rate yet
             raise InvalidInput(str(error)) from None
 
-    async def _retry(self, desk: Desk, rest: str) -> None:
+    async def _retry(self, context: ActorContext, rest: str) -> None:
         if not self._outages:
             raise InvalidInput("no model has failed: there is nothing to try again")
         self._seat.notify("The model is asked again.")
         self._ask_again()
 
-    async def _output(self, desk: Desk, rest: str) -> None:
-        self._seat.notify(desk.view.snapshot_text or "There is no output yet.")
+    async def _output(self, context: ActorContext, rest: str) -> None:
+        self._seat.notify(context.view.snapshot_text or "There is no output yet.")
 
-    async def _wishes(self, desk: Desk, rest: str) -> None:
-        self._seat.notify(private_text(desk.view.private) or "Your part says nothing.")
+    async def _wishes(self, context: ActorContext, rest: str) -> None:
+        self._seat.notify(private_text(context.view.private) or "Your part says nothing.")
 
-    async def _finish(self, desk: Desk, rest: str) -> None:
-        await desk.finish(rest)
+    async def _finish(self, context: ActorContext, rest: str) -> None:
+        await context.finish(rest)
         self.finished = True
 
-    async def _give_up(self, desk: Desk, rest: str) -> None:
-        await desk.finish(rest, "abandoned")
+    async def _give_up(self, context: ActorContext, rest: str) -> None:
+        await context.finish(rest, "abandoned")
         self.finished = True
 
-    async def _quit(self, desk: Desk, rest: str) -> None:
+    async def _quit(self, context: ActorContext, rest: str) -> None:
         self.left = True
-        desk.interrupt(f"{desk.name} has left it")
+        context.interrupt(f"{context.name} has left it")

@@ -14,7 +14,7 @@ from typing import Any, Final, Generic, TypeVar, final
 import anyio
 
 from ..engine.errors import SessionClosedError, SessionInterrupted
-from ..engine.session.desk import Desk
+from ..engine.session.context import ActorContext
 
 __all__ = ("RemotePerson",)
 
@@ -25,24 +25,26 @@ _LONG: Final = 3600.0
 
 
 class _Call(Generic[T]):
-    """Something to be done at the desk, and where its caller waits."""
+    """Something to do through the context, and where its caller waits."""
 
     __slots__ = ("future", "work")
 
-    def __init__(self, work: Callable[[Desk], Awaitable[T]], future: asyncio.Future[T]) -> None:
+    def __init__(
+        self, work: Callable[[ActorContext], Awaitable[T]], future: asyncio.Future[T]
+    ) -> None:
         self.work = work
         self.future = future
 
-    async def carry_out(self, desk: Desk) -> None:
+    async def carry_out(self, context: ActorContext) -> None:
         """Does it, and tells the caller; an error is the caller's."""
         if self.future.done():  # its caller has gone
             return
         try:
-            found = await self.work(desk)
+            found = await self.work(context)
         except BaseException as error:
             ends = not isinstance(error, Exception)  # the session has ended, or is called off
             if not self.future.done():
-                self.future.set_exception(SessionClosedError(desk.session) if ends else error)
+                self.future.set_exception(SessionClosedError(context.session) if ends else error)
             if ends or isinstance(error, SessionInterrupted):
                 raise
         else:
@@ -68,28 +70,28 @@ class RemotePerson:
         self._left = ""
         self._session = ""
 
-    async def live(self, desk: Desk) -> None:
+    async def live(self, context: ActorContext) -> None:
         """Does what is called for, until the session ends or the person leaves it."""
-        self._session = desk.session
+        self._session = context.session
         try:
             while True:
-                desk.look()
+                context.look()
                 if self._left:
-                    desk.interrupt(self._left)
+                    context.interrupt(self._left)
                 if self._calls:
-                    await self._calls.popleft().carry_out(desk)
+                    await self._calls.popleft().carry_out(context)
                 else:
                     with anyio.CancelScope() as self._waiting:
-                        await desk.news(within=_LONG)
+                        await context.news(within=_LONG)
                     self._waiting = None
         finally:
             self.end()
 
-    async def call(self, work: Callable[[Desk], Awaitable[T]]) -> T:
-        """Has something done at the desk, as soon as its actor comes to it.
+    async def call(self, work: Callable[[ActorContext], Awaitable[T]]) -> T:
+        """Has something done through the context, as soon as its actor comes to it.
 
         Args:
-            work: is given the desk, which has looked at all that there is.
+            work: is given the context, which has looked at all that there is.
 
         Raises:
             SessionClosedError: the session ended first.

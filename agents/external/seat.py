@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol, TypeAlias, final
 
-from ...engine.errors import DeskError, InvalidInput
+from ...engine.errors import ContextError, InvalidInput
 from ...engine.models.calls.actor_caller import model_actor
 from ...engine.models.gateway import Models, Terms
 from ...engine.models.prompting.conversation import ModelConversation, ModelPolicy, ModelUse
 from ...engine.models.protocol import Asker, Caller, ModelReply, ModelRequest
 from ...engine.models.traffic.retry import Retry
 from ...engine.session.actors import Actor, Policy
+from ...engine.session.context import ActorContext
 from ...engine.session.decisions import Decision
-from ...engine.session.desk import Desk
 from ...engine.session.view import View
 from ...engine.task import Brief
 from ..kinds import OneStage
@@ -76,7 +76,7 @@ class _Strict:
     async def decide(self, view: View) -> Decision:
         decision = await self._policy.decide(view)
         if self._conversation.gave_up is not None:
-            raise DeskError(self._conversation.gave_up)
+            raise ContextError(self._conversation.gave_up)
         return decision
 
 
@@ -109,9 +109,9 @@ class ExternalAgent:
         """
         use = ModelUse(model=self.address.name)
 
-        async def actor(desk: Desk) -> None:
-            asker = Asker(desk.session, desk.name)
-            program, policy = self._make(desk.view, brief)
+        async def actor(context: ActorContext) -> None:
+            asker = Asker(context.session, context.name)
+            program, policy = self._make(context.view, brief)
 
             def make(caller: Caller) -> Policy:
                 conversation = ModelConversation(caller, use)
@@ -119,7 +119,7 @@ class ExternalAgent:
 
             self._programs.put(asker, program)
             try:
-                await model_actor(self._models, make)(desk)
+                await model_actor(self._models, make)(context)
             finally:
                 await self._programs.remove(asker)
 

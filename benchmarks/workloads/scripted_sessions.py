@@ -9,7 +9,7 @@ from duolog.benchmarks.floors.kernel import TEXT, TURNS
 from duolog.engine.events import ActionResolved, Participant, SessionOpened
 from duolog.engine.log.open import open_log
 from duolog.engine.session.actors import Player
-from duolog.engine.session.desk import Desk
+from duolog.engine.session.context import ActorContext
 from duolog.engine.session.environment import Action, ActionSpec, Outcome
 from duolog.engine.session.limits import Limits
 from duolog.engine.session.runner import Session, SessionResult
@@ -33,27 +33,27 @@ class Lookup:
         """There is nothing to remember."""
 
 
-async def user(desk: Desk) -> None:
+async def user(context: ActorContext) -> None:
     """Says something, waits for the answer, and again."""
     for _ in range(TURNS):
-        await desk.say(TEXT)
-        await desk.news()
-        desk.look()
-        await desk.pause(5.0)
-    await desk.finish()
+        await context.say(TEXT)
+        await context.news()
+        context.look()
+        await context.pause(5.0)
+    await context.finish()
 
 
-async def helper(desk: Desk) -> None:
+async def helper(context: ActorContext) -> None:
     """Looks something up, writes it down, and says so, whenever it is spoken to."""
     for turn in range(TURNS):
-        await desk.news()
-        desk.look()
-        action = await desk.act("look", {"at": turn})
-        await desk.result(action)
-        await desk.note(TEXT[:80])
-        await desk.submit(f"Day {turn}\n{TEXT}")
-        await desk.say(TEXT[:120])
-    await desk.news()
+        await context.news()
+        context.look()
+        action = await context.act("look", {"at": turn})
+        await context.result(action)
+        await context.note(TEXT[:80])
+        await context.submit(f"Day {turn}\n{TEXT}")
+        await context.say(TEXT[:120])
+    await context.news()
 
 
 PLAYERS = (

@@ -311,13 +311,15 @@ async def _serve(
         people = await read_people(plan, people_log, log)
         await people.complete()
         host = SessionHost(log, tasks, api_base=api_base)
-        bench = make_bench(log, access, name=places.sessions.name, http=limits, stopping=stopping)
+        workbench = make_bench(
+            log, access, name=places.sessions.name, http=limits, stopping=stopping
+        )
         parts = (*PARTS, take_part(host), study_part(people, recruits, Sittings(people, host, log)))
         hosts = HostNames(names, any_address=names[-1] in ("0.0.0.0", "::"))
-        app_ = make_workbench(bench, hosts, parts, open_at=OPEN)
+        app_ = make_workbench(workbench, hosts, parts, open_at=OPEN)
         server = HttpServer(app_, stopping, limits)
         collect_rarely()
-        tasks.start_soon(_follow, bench.sessions, server, failures)
+        tasks.start_soon(_follow, workbench.sessions, server, failures)
         tasks.start_soon(
             _announce, server, plan, address_of(bound), recruits.secret("operator"), token
         )

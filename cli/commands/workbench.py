@@ -40,7 +40,7 @@ _CHATS = "chats.db"
         "duolog workbench --task travel --agent adaptive",
         "duolog workbench telemetry.db --port 8730 --open",
         "duolog workbench telemetry.db --read-only --token-file token.txt",
-        "duolog workbench telemetry.db --host 0.0.0.0 --name bench.example.org "
+        "duolog workbench telemetry.db --host 0.0.0.0 --name workbench.example.org "
         "--token-file token.txt",
         "duolog workbench telemetry.db --alert 'tau=2 agent=two-stage' --webhook http://localhost:9000",
         note="Another process may be writing the log. No request leaves the machine, but for "
@@ -231,7 +231,7 @@ async def _serve(
 
     import anyio
 
-    from ...experiments.workbench import BenchForks, SessionHost
+    from ...experiments.workbench import LogForks, SessionHost
     from ...interop.http.server import HttpServer
     from ...interop.workbench.access.guard import HostNames
     from ...interop.workbench.access.identity import Access, Identity
@@ -254,8 +254,8 @@ async def _serve(
             from ...experiments.sources import check_scorers
 
             await check_scorers(log, options)
-        forks = None if read_only else BenchForks(log, tasks)
-        bench = make_bench(
+        forks = None if read_only else LogForks(log, tasks)
+        workbench = make_bench(
             log,
             access,
             name=name_of(log),
@@ -276,12 +276,12 @@ async def _serve(
         )
         if not read_only:
             parts = (*PARTS, take_part(host))
-            bench = bench._replace(places=bench.places | {"/new"})
+            workbench = workbench._replace(places=workbench.places | {"/new"})
         hosts = HostNames(names, any_address=names[-1] in ("0.0.0.0", "::"))
-        app = make_workbench(bench, hosts, parts, proxy_header=proxy_header)
+        app = make_workbench(workbench, hosts, parts, proxy_header=proxy_header)
         server = HttpServer(app, stopping, limits)
         collect_rarely()
-        tasks.start_soon(_follow, bench.sessions, server, failures)
+        tasks.start_soon(_follow, workbench.sessions, server, failures)
         if send is not None:
             tasks.start_soon(AlertSender(log, alerts, send, options).run)
         address = address_of(bound)

@@ -7,7 +7,7 @@ policy to it, and ``ScorerCaller`` a scorer; both provide a ``Caller``.
 
 from __future__ import annotations
 
-from .calls.actor_caller import DeskCaller, model_actor
+from .calls.actor_caller import ActorCaller, model_actor
 from .calls.scorer_caller import ScorerCaller
 from .clients.recorded import RecordedModel
 from .clients.scripted import ScriptedModel
@@ -31,11 +31,11 @@ from .traffic.rate_limit import Rates
 from .traffic.retry import Retry
 
 __all__ = (
+    "ActorCaller",
     "Asker",
     "Breaker",
     "Budget",
     "Caller",
-    "DeskCaller",
     "LiteLLMModel",
     "Message",
     "ModelClient",

@@ -1,4 +1,4 @@
-"""Actors: coroutines that act at a desk, players that name them, and the loop that runs a policy."""
+"""Actors: coroutines that act with a context, players that name them, and the loop that runs a policy."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Protocol, TypeAlias, cast
 
 import msgspec
 
-from ..errors import DeskError, InvalidInput
+from ..errors import ContextError, InvalidInput
 from ..events import DraftDropped, Participant
+from .context import ActorContext
 from .decisions import (
     Act,
     Decision,
@@ -19,7 +20,6 @@ from .decisions import (
     Wait,
     drafted,
 )
-from .desk import Desk
 from .view import View
 
 __all__ = (
@@ -34,8 +34,8 @@ __all__ = (
     "playing_new",
 )
 
-Actor = Callable[[Desk], Awaitable[None]]
-"""Works at a desk until the session ends, or it has nothing more to do."""
+Actor = Callable[[ActorContext], Awaitable[None]]
+"""Works with a context until the session ends, or it has nothing more to do."""
 
 
 class Player(msgspec.Struct, frozen=True):
@@ -61,7 +61,7 @@ class Policy(Protocol):
 
 Part: TypeAlias = Callable[[], Policy] | Actor
 """Your own agent or user: the class of a policy, or another callable that makes a policy for each
-session; or an actor, which is an async function of a desk.
+session; or an actor, which is an async function of a context.
 """
 
 
@@ -86,8 +86,8 @@ def playing(policy: Policy) -> Actor:
             knows in its view.
     """
 
-    async def actor(desk: Desk) -> None:
-        await play(desk, policy)
+    async def actor(context: ActorContext) -> None:
+        await play(context, policy)
 
     return actor
 
@@ -97,8 +97,8 @@ def playing_new(make: Callable[[], Policy]) -> Actor:
     sessions.
     """
 
-    async def actor(desk: Desk) -> None:
-        await play(desk, make())
+    async def actor(context: ActorContext) -> None:
+        await play(context, make())
 
     return actor
 
@@ -127,7 +127,7 @@ def actor_of(part: Part, name: str) -> Actor:
     return playing_new(make)
 
 
-async def play(desk: Desk, policy: Policy) -> None:
+async def play(context: ActorContext, policy: Policy) -> None:
     """Waits for news, decides, lets the working time pass, emits; until the policy finishes.
 
     News that arrives while the working time passes has the pending decision reconsidered. A
@@ -136,56 +136,59 @@ async def play(desk: Desk, policy: Policy) -> None:
     recorded, see ``DraftDropped``.
 
     Raises:
-        DeskError: the policy decides again and again without time passing.
+        ContextError: the policy decides again and again without time passing.
     """
     idle = False
     while True:
-        decision, reading, working = await _decide(desk, policy, idle=idle)
-        until = desk.now + reading + working
-        base = desk.inbox.snapshot
-        while await desk.news_before(until):
+        decision, reading, working = await _decide(context, policy, idle=idle)
+        until = context.now + reading + working
+        base = context.inbox.snapshot
+        while await context.news_before(until):
             before, takes = decision, working
-            spent = min(max(takes - (until - desk.now), 0.0), takes)
+            spent = min(max(takes - (until - context.now), 0.0), takes)
             decision, reading, working = await _decide(
-                desk, policy, idle=False, pending=before, spent=spent, seconds=takes
+                context, policy, idle=False, pending=before, spent=spent, seconds=takes
             )
             if decision == before:
                 until, working = until + reading, takes
             else:
                 dropped = _dropped(before, decision, spent, takes)
                 if dropped is not None:
-                    await desk.drop(dropped)
-                until, base = desk.now + reading + working, desk.inbox.snapshot
-        if not await carry_out(desk, decision, base=base):
+                    await context.drop(dropped)
+                until, base = context.now + reading + working, context.inbox.snapshot
+        if not await carry_out(context, decision, base=base):
             return
-        idle = await _wait(desk, decision)
+        idle = await _wait(context, decision)
 
 
 async def carry_out(
-    desk: Desk, decision: Decision, *, base: int | msgspec.UnsetType | None = msgspec.UNSET
+    context: ActorContext,
+    decision: Decision,
+    *,
+    base: int | msgspec.UnsetType | None = msgspec.UNSET,
 ) -> bool:
     """Emits a decision; False if the actor is done (``Finish``). If a snapshot was refused, the
     actor is not done: it decided to finish on the assumption that the snapshot is accepted.
 
     Args:
-        desk: the actor's.
+        context: the actor's.
         decision: the decision to emit.
         base: version of the latest snapshot that the actor knew when it decided, if it has seen
             another since. A submitted snapshot counts as made from this one.
     """
     verbs = [verb for verb in decision.verbs if not isinstance(verb, Wait | Finish)]
-    records = await desk.emit(*verbs, base=base) if verbs else []
+    records = await context.emit(*verbs, base=base) if verbs else []
     if records and records[-1].kind == "ActionResolved":
         return True
     for verb in decision.verbs:
         if isinstance(verb, Finish):
-            await desk.finish(verb.detail, verb.reason)
+            await context.finish(verb.detail, verb.reason)
             return False
     return True
 
 
 async def _decide(
-    desk: Desk,
+    context: ActorContext,
     policy: Policy,
     *,
     idle: bool,
@@ -194,12 +197,12 @@ async def _decide(
     seconds: float = 0.0,
 ) -> tuple[Decision, float, float]:
     """A decision, the time that reading took, and the time that carrying it out takes."""
-    view = desk.view
-    role = desk.participant.role
-    view.next_decision(desk.look(), pending, idle, spent=spent, seconds=seconds)
-    decision = _checked(await policy.decide(view), desk.name)
-    reading = desk.timing.reading(role, view)
-    working = desk.timing.working(role, view, decision)
+    view = context.view
+    role = context.participant.role
+    view.next_decision(context.look(), pending, idle, spent=spent, seconds=seconds)
+    decision = _checked(await policy.decide(view), context.name)
+    reading = context.timing.reading(role, view)
+    working = context.timing.working(role, view, decision)
     view.mark_read()
     return decision, reading, working
 
@@ -226,23 +229,23 @@ def _checked(decided: object, name: str) -> Decision:
     """Checks that a policy returned a decision of verbs, and returns it.
 
     Raises:
-        DeskError: the policy returned something else.
+        ContextError: the policy returned something else.
     """
     if not isinstance(decided, Decision):
-        raise DeskError(f"{name!r} decided {decided!r}, and has to give a Decision")
+        raise ContextError(f"{name!r} decided {decided!r}, and has to give a Decision")
     for verb in decided.verbs:
         if not isinstance(verb, Verb):
-            raise DeskError(
+            raise ContextError(
                 f"the decision of {name!r} holds {verb!r}, which is not a verb such as Say"
             )
     return decided
 
 
-async def _wait(desk: Desk, decision: Decision) -> bool:
+async def _wait(context: ActorContext, decision: Decision) -> bool:
     """Waits if the decision says so; True if the wait ended without news."""
     wait = next((verb for verb in decision.verbs if isinstance(verb, Wait)), None)
     if wait is None and (decision.verbs or decision.seconds is not None):
         return False
-    await desk.yield_turn(wait.reason if wait else "")
+    await context.yield_turn(wait.reason if wait else "")
     seconds = wait.seconds if wait else None
-    return not await desk.news(within=seconds)
+    return not await context.news(within=seconds)

@@ -1,6 +1,6 @@
 """Commands, and the one handler that turns them into drafts for a trace.
 
-A command asks to record something. It comes from an actor's desk, a product's recorder, HTTP, or an
+A command asks to record something. It comes from an actor's context, a product's recorder, HTTP, or an
 importer. The handler knows the rules: the base of a snapshot and when it is refused, the round of a
 rating, the event that another one answers, the actions that a close cancels. It decides by the state
 of the trace, and never waits or writes.

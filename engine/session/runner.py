@@ -29,8 +29,8 @@ from ..redacting import redact_secrets
 from ..scorers.observing import ComputeThread
 from ..scorers.protocol import Scorer
 from ..scorers.runner import ScorerRunner, StopRule
+from .actor_tasks import ActorTasks
 from .actors import Player
-from .cast import ActorTasks
 from .environment import Environment, NoEnvironment
 from .inheritance import Inheritance, Phase
 from .limits import Limits
@@ -114,16 +114,16 @@ async def run_session(log: EventLog, session: Session, *, fresh: bool = False) -
 
     For example::
 
-        async def ann(desk: duolog.Desk) -> None:
-            await desk.say("A haiku about logs, please.")
-            await desk.news()  # until the agent has done something
-            await desk.finish("satisfied")
+        async def ann(context: duolog.ActorContext) -> None:
+            await context.say("A haiku about logs, please.")
+            await context.news()  # until the agent has done something
+            await context.finish("satisfied")
 
-        async def poet(desk: duolog.Desk) -> None:
-            await desk.news()
-            desk.look()  # brings the view up to date
-            await desk.submit("Append, and append; / nothing that was said is lost.")
-            await desk.yield_turn()
+        async def poet(context: duolog.ActorContext) -> None:
+            await context.news()
+            context.look()  # brings the view up to date
+            await context.submit("Append, and append; / nothing that was said is lost.")
+            await context.yield_turn()
 
         who = (
             duolog.Participant(name="ann", role="human"),
@@ -252,7 +252,7 @@ class _Run:
             seconds=session.limits.seconds,
             nudges=session.nudges,
         )
-        self._cast = ActorTasks(
+        self._actor_tasks = ActorTasks(
             self._phases,
             actions=dict(session.environment.actions),
             sequencer=self._sequencer,
@@ -262,7 +262,7 @@ class _Run:
             recorded=trace,
         )
         if len(self._phases) > 1:
-            self._sequencer.succession = self._cast
+            self._sequencer.succession = self._actor_tasks
 
     def _make_turns(self, clock: Clock) -> VirtualTurns | RealTurns:
         session = self._session
@@ -351,8 +351,8 @@ class _Run:
                 self._turns.limit(limit)
             elif limit is not None:
                 self._actors.start_soon(self._watchdog.wait_for_limit)
-            self._cast.start(self._actors)
-            await self._cast.live(ENVIRONMENT, "environment", self._performer.run)
+            self._actor_tasks.start(self._actors)
+            await self._actor_tasks.live(ENVIRONMENT, "environment", self._performer.run)
         if self._sequencer.failure is not None:
             raise self._sequencer.failure
 
@@ -391,7 +391,7 @@ class _Run:
         """Goes on from the view: nothing is run again that was run before."""
         self._log_resumed()
         self._sequencer.adopt(self._trace)
-        self._cast.adopt(self._trace)
+        self._actor_tasks.adopt(self._trace)
         self._performer.restore(self._trace)
         self._sequencer.connect(self._performer)
         for record in self._trace:
@@ -403,7 +403,7 @@ class _Run:
         """
         if self._measuring.give_up():
             return
-        self._cast.end_turn(name)
+        self._actor_tasks.end_turn(name)
 
     def _call_watchdog(self, why: WakeReason) -> None:
         if self._actors is not None and not is_cancelled():
@@ -419,7 +419,7 @@ class _Run:
         """The watchdog's task, each time that it is called."""
         try:
             await checkpoint()  # it may have been called because all are being cancelled
-            await self._watchdog.look_after(why, self._cast.present)
+            await self._watchdog.look_after(why, self._actor_tasks.present)
         finally:
             self._turns.leave(ENGINE)
 

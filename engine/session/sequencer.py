@@ -1,7 +1,7 @@
 """The sequencer: everything in a session reaches its log through it, in one order.
 
 It appends drafts at the version it knows, keeps the trace state for the next command, and hands the
-records to the desks. When it executes a recorded session again, it checks each emission against the
+records to the contexts. When it executes a recorded session again, it checks each emission against the
 record instead.
 """
 
@@ -39,7 +39,7 @@ __all__ = ("Handover", "Receiver", "Sequencer")
 
 
 class Receiver(Protocol):
-    """A receiver of new records: a desk, the environment."""
+    """A receiver of new records: a context, the environment."""
 
     def deliver(self, record: Record) -> None:
         """Takes the next trace record; never waits."""

@@ -20,7 +20,7 @@ from ...engine.text import text_of
 from ...scoring.display.cards import Part
 from ...scoring.scorers.fold_utility import FoldUtility
 from ...scoring.scorers.utility import Score, unreadable
-from ...tasks.kit import Case, KitTask, TaskScorer, TaskSpec, Witness, load_brief
+from ...tasks.kit import BestOutput, Case, KitTask, TaskScorer, TaskSpec, load_brief
 from ...tasks.rule_agent import RuleAgent
 from ...tasks.rule_user import HumanAlone, RuleUser, changing
 from ...tasks.views import nudged, owes_reply
@@ -224,12 +224,12 @@ def best_report(instance: Instance) -> str:
     return "\n".join([*found, say_advice(advice_on(instance.truth[goal]))])
 
 
-def _witness(name: str, seed: int) -> Witness:
+def _best_output(name: str, seed: int) -> BestOutput:
     """The best report's utility; it has no output, since a report must also be understood."""
     instance = make_instance(seed, name)
     claims = {topic: instance.truth[topic] for topic in instance.interests}
     wants = Wants(instance.interests, instance.pivot or instance.interests[0])
-    return Witness(worth(claims, advice_on(claims[wants.goal]), wants, instance.truth).value)
+    return BestOutput(worth(claims, advice_on(claims[wants.goal]), wants, instance.truth).value)
 
 
 _SPEC: TaskSpec[World] = TaskSpec(
@@ -251,5 +251,5 @@ _SPEC: TaskSpec[World] = TaskSpec(
     user=lambda: RuleUser(DataPerson()),
     alone=lambda: HumanAlone(DataPerson()),
     changing=lambda: changing(DataPerson()),
-    witness=_witness,
+    best_output=_best_output,
 )

@@ -15,7 +15,7 @@ from ...engine.scorers.protocol import Scorer
 from ...scoring.display.cards import Part
 from ...scoring.scorers.utility import Score, SnapshotUtility, unreadable
 from ...tasks.actions import typed_output
-from ...tasks.kit import Case, KitTask, TaskScorer, TaskSpec, Witness, index_of, load_brief
+from ...tasks.kit import BestOutput, Case, KitTask, TaskScorer, TaskSpec, index_of, load_brief
 from .actions import ACTIONS, World
 from .judging import judge
 from .language.profiles import Profile, read_profile, write_profile
@@ -144,7 +144,7 @@ def _world(name: str, seed: int) -> World:
     return World(seed, make_instance(seed, index_of(name)))
 
 
-def _witness(name: str, seed: int) -> Witness:
+def _best_output(name: str, seed: int) -> BestOutput:
     """The best plan for a client who holds what they hold at first.
 
     It is the one that the instance was made from, with another share of stocks perhaps: that is where
@@ -154,12 +154,12 @@ def _witness(name: str, seed: int) -> Witness:
     world = _world(name, seed)
     instance, budget = world.instance, world.budget
     plans = [
-        msgspec.structs.replace(instance.witness, stocks=stocks)
+        msgspec.structs.replace(instance.solution, stocks=stocks)
         for stocks in range(0, 101, market.STEP)
     ]
     values = [judge(plan, budget, instance.holds, instance.needs).value for plan in plans]
     best = max(values)
-    return Witness(best, render_plan(plans[values.index(best)]))
+    return BestOutput(best, render_plan(plans[values.index(best)]))
 
 
 def _written(plan: Plan) -> str:
@@ -193,5 +193,5 @@ _SPEC: Final = TaskSpec(
     user=finance_user,
     changing=finance_changing,
     alone=finance_alone,
-    witness=_witness,
+    best_output=_best_output,
 )

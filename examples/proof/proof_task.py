@@ -8,7 +8,7 @@ import msgspec
 
 from ...agents.rules_file import shipped_rules
 from ...scoring.display.cards import Part
-from ...tasks.kit import Case, KitTask, TaskScorer, TaskSpec, Witness, load_brief
+from ...tasks.kit import BestOutput, Case, KitTask, TaskScorer, TaskSpec, load_brief
 from ...tasks.rule_agent import RuleAgent
 from ...tasks.rule_user import HumanAlone, RuleUser, changing
 from .environment import ProofEnvironment
@@ -33,13 +33,13 @@ def _case(name: str, seed: int) -> Case[Instance]:
     )
 
 
-def _witness(name: str, seed: int) -> Witness:
+def _best_output(name: str, seed: int) -> BestOutput:
     """The best output, once the mathematician has seen what they did not know, and checked all of it."""
     instance = make_instance(name, seed)
     document = read_document(best_document(instance))
     trust = {section_key(section): 1.0 for section in document.values()}
     wishes = instance.profile.later or instance.profile.now
-    return Witness(judge(document, trust, instance.claims, wishes).value)
+    return BestOutput(judge(document, trust, instance.claims, wishes).value)
 
 
 SPEC: Final = TaskSpec(
@@ -57,7 +57,7 @@ SPEC: Final = TaskSpec(
     control=shipped_rules(__package__),
     user=lambda: RuleUser(Mathematician()),
     alone=lambda: HumanAlone(Mathematician()),
-    witness=_witness,
+    best_output=_best_output,
     changing=lambda: changing(Mathematician()),
 )
 """The parts of the task."""

@@ -14,7 +14,7 @@ from ...engine.text import text_of
 from ...scoring.display.cards import Part
 from ...scoring.scorers.fold_utility import FoldUtility
 from ...scoring.scorers.utility import Missing, Score, unreadable
-from ...tasks.kit import Case, KitTask, TaskScorer, TaskSpec, Witness, load_brief
+from ...tasks.kit import BestOutput, Case, KitTask, TaskScorer, TaskSpec, load_brief
 from .actions import ACTIONS
 from .generator import Instance, make_instance
 from .maths.rules import Component
@@ -28,7 +28,7 @@ from .student.learning import Lesson, practise, take_in
 from .student.student import Student, expected_score, profile_of, tiredness
 from .tutor.judge import JudgedTutor
 
-__all__ = ("best_lesson", "score_of", "tutoring_scorer", "tutoring_task", "witness_of")
+__all__ = ("best_lesson", "best_output_of", "score_of", "tutoring_scorer", "tutoring_task")
 
 TUTORING: Final = "tutoring"
 """Name of the task and of its scorer."""
@@ -124,9 +124,9 @@ def best_lesson(instance: Instance) -> Student:
     return student
 
 
-def witness_of(instance: Instance) -> Witness:
+def best_output_of(instance: Instance) -> BestOutput:
     """The utility of the best lesson with the homework done; no sheet alone shows what was learned."""
-    return Witness(score_of(instance, best_lesson(instance), 1.0).value)
+    return BestOutput(score_of(instance, best_lesson(instance), 1.0).value)
 
 
 def _lesson(student: Student, component: Component) -> Student:
@@ -153,8 +153,8 @@ def tutoring_task() -> KitTask[Instance]:
         made = instance(name, seed)
         return Case(request=made.request, private=profile_of(made.student, made.focus), world=made)
 
-    def witness(name: str, seed: int) -> Witness:
-        return witness_of(instance(name, seed))
+    def best_output(name: str, seed: int) -> BestOutput:
+        return best_output_of(instance(name, seed))
 
     return KitTask(
         TaskSpec(
@@ -179,7 +179,7 @@ def tutoring_task() -> KitTask[Instance]:
             user=StudentUser,
             alone=StudentAlone,
             changing=StudentChanging,
-            witness=witness,
+            best_output=best_output,
         )
     )
 

@@ -10,7 +10,7 @@ import anyio
 from ...engine.errors import InvalidInput, SessionClosedError
 from ...engine.events import JSON, ConditionAssigned
 from ...engine.log.contract import EventLog
-from ...engine.session.desk import Desk
+from ...engine.session.context import ActorContext
 from ...interop.workbench.take.host import NewSession
 from ...scoring.columns.log import folded
 from ...scoring.columns.rows import trajectory_of
@@ -107,8 +107,8 @@ class Sittings:
             await self._people.withdraw(name)
 
     async def _end(self, session: str) -> None:
-        async def finish(desk: Desk) -> None:
-            await desk.finish("withdrew", "abandoned")
+        async def finish(context: ActorContext) -> None:
+            await context.finish("withdrew", "abandoned")
 
         seat = await self._host.seat(session, await self.seat(session))
         try:

@@ -20,10 +20,10 @@ from ...interop.workbench.access.body import read_body
 from ...interop.workbench.access.entering import let_in
 from ...interop.workbench.access.identity import Identity
 from ...interop.workbench.app import Part
-from ...interop.workbench.bench import Bench
 from ...interop.workbench.frame import plain_page
 from ...interop.workbench.markup.html import Html, Node, tag
 from ...interop.workbench.markup.text import rich_text
+from ...interop.workbench.state import Workbench
 from .instruments import Item
 from .people import People, Step
 from .plan import Questionnaire
@@ -72,8 +72,8 @@ _decode_begin = msgspec.json.Decoder(_Begin).decode
 def study_part(people: People, recruits: Recruits, sittings: Sittings) -> Part:
     """The part of the workbench in which people take part in a study."""
 
-    def routes(bench: Bench) -> Sequence[Route]:
-        own = _Routes(bench, people, recruits, sittings)
+    def routes(workbench: Workbench) -> Sequence[Route]:
+        own = _Routes(workbench, people, recruits, sittings)
         return (
             Route("/study", own.page),
             Route("/study/leave", own.leaving),
@@ -92,9 +92,9 @@ class _Routes:
     """The endpoints."""
 
     def __init__(
-        self, bench: Bench, people: People, recruits: Recruits, sittings: Sittings
+        self, workbench: Workbench, people: People, recruits: Recruits, sittings: Sittings
     ) -> None:
-        self._bench = bench
+        self._workbench = workbench
         self._people = people
         self._study = people.study
         self._recruits = recruits
@@ -295,7 +295,7 @@ class _Routes:
 
     async def _let_in(self, request: Request, response: Response, session: str) -> Response:
         """Seats a participant in their session."""
-        access = self._bench.access
+        access = self._workbench.access
         identity = Identity("participant", await self._sittings.seat(session), session)
         let_in(request, response, access, identity, access.token(identity))
         return response

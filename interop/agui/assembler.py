@@ -88,7 +88,7 @@ class _Partial(msgspec.Struct, kw_only=True):
 
     kind: PieceKind
     id: str
-    lane: str
+    subagent: str
     chunked: bool
     role: str
     name: str | None
@@ -98,7 +98,7 @@ class _Partial(msgspec.Struct, kw_only=True):
     problem: str | None = None
 
     def whole(self) -> WholeMessage | WholeCall:
-        text, subagent = "".join(self.pieces), self.lane or None
+        text, subagent = "".join(self.pieces), self.subagent or None
         if self.kind == "call":
             return WholeCall(
                 id=self.id,
@@ -140,7 +140,7 @@ class Assembler:
         if kind in _BOUNDS:
             yield from self.finish()
         elif kind not in _ASIDE:
-            yield from self._end_chunks(_lane(event))
+            yield from self._end_chunks(_subagent(event))
         if kind == "TOOL_CALL_RESULT":
             call = self._open.get(("call", str(event.get("toolCallId"))))
             if call is not None:
@@ -153,18 +153,18 @@ class Assembler:
             yield self._end(one, None if one.chunked else "it never ended")
 
     def _take(self, event: AguiEvent, kind: PieceKind, id_field: str, part: str) -> Iterator[Whole]:
-        lane = _lane(event)
+        subagent = _subagent(event)
         ident = self._id(event, kind, id_field, part)
         if isinstance(ident, WholeEvent):
             yield ident
             return
         now = self._open.get((kind, ident))
-        yield from self._end_chunks(lane, but=now)
+        yield from self._end_chunks(subagent, but=now)
         if now is None:
             if part == "END":
                 yield WholeEvent(event=event, problem=f"the end of a {kind} that never began")
                 return
-            now = self._begin(event, kind, ident, lane, part)
+            now = self._begin(event, kind, ident, subagent, part)
         elif part == "START":
             now.problem = "it began twice"
         delta = event.get("delta")
@@ -190,26 +190,26 @@ class Assembler:
         if str(event.get("type")).startswith("THINKING"):
             return _THINKING
         if part == "CHUNK":
-            for one in self._chunks.get(_lane(event), ()):
+            for one in self._chunks.get(_subagent(event), ()):
                 if one.kind == kind:
                     return one.id
         return WholeEvent(event=event, problem=f"it lacks a {field}")
 
     def _begin(
-        self, event: AguiEvent, kind: PieceKind, ident: str, lane: str, part: str
+        self, event: AguiEvent, kind: PieceKind, ident: str, subagent: str, part: str
     ) -> _Partial:
         name = event.get("toolCallName" if kind == "call" else "name")
         role = event.get("role")
         begun = self._open[kind, ident] = _Partial(
             kind=kind,
             id=ident,
-            lane=lane,
+            subagent=subagent,
             chunked=part == "CHUNK",
             role=role if isinstance(role, str) and role else "assistant",
             name=name if isinstance(name, str) and name else None,
         )
         if begun.chunked:
-            self._chunks.setdefault(lane, []).append(begun)
+            self._chunks.setdefault(subagent, []).append(begun)
         if part not in ("START", "CHUNK"):
             begun.problem = "it never began"
         elif kind == "call" and not begun.name:
@@ -219,23 +219,23 @@ class Assembler:
     def _end(self, one: _Partial, problem: str | None) -> WholeMessage | WholeCall:
         del self._open[one.kind, one.id]
         if one.chunked:
-            among = self._chunks[one.lane]
+            among = self._chunks[one.subagent]
             among.remove(one)
             if not among:
-                del self._chunks[one.lane]
+                del self._chunks[one.subagent]
         one.problem = one.problem or problem
         if one.id == _THINKING:
             one.id = ""
         return one.whole()
 
-    def _end_chunks(self, lane: str, but: _Partial | None = None) -> Iterator[Whole]:
+    def _end_chunks(self, subagent: str, but: _Partial | None = None) -> Iterator[Whole]:
         """Ends a chunked message when another event follows, since chunks carry no end."""
-        for one in tuple(self._chunks.get(lane, ())):
+        for one in tuple(self._chunks.get(subagent, ())):
             if one is not but:
                 yield self._end(one, None)
 
 
-def _lane(event: AguiEvent) -> str:
+def _subagent(event: AguiEvent) -> str:
     """Chunks of one subagent and those of another do not end each other."""
-    lane = event.get("subagentRunId")
-    return lane if isinstance(lane, str) else ""
+    subagent = event.get("subagentRunId")
+    return subagent if isinstance(subagent, str) else ""

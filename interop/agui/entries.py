@@ -18,10 +18,10 @@ RecordEntry: TypeAlias = Callable[[RecordedActor[Awaited], float], Awaited]
 
 
 class AguiEntry(NamedTuple):
-    """Something to record, a remark, or both.
+    """Something to record, a diagnostic, or both.
 
     Attributes:
-        do: records it; None for a remark alone.
+        do: records it; None for a diagnostic alone.
         role: of the actor.
         name: of the actor; None for the first of that role.
         at: time, UTC epoch seconds; None for now.

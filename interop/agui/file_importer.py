@@ -18,7 +18,7 @@ import msgspec
 from ...engine import codec
 from ...engine.errors import InvalidInput
 from ...engine.events import JSON, Tokens
-from ..importers.conversation.builder import Cast
+from ..importers.conversation.builder import Participants
 from ..importers.conversation.numbers import amount_of, count_of
 from ..importers.conversation.steps import (
     AGENT,
@@ -37,7 +37,7 @@ from ..importers.conversation.steps import (
 from ..importers.conversation.transcript import Entry, Transcript, beginning_of, read_transcript
 from ..importers.json_files import Piece, check_held, lines_of, pieces_of
 from ..importers.json_sniff import Shape, shape_of
-from ..importers.protocol import Found, Reading, Remark
+from ..importers.protocol import Diagnostic, Found, Reading
 from ..importers.timestamps import seconds_of
 from ..importers.trace_builder import arguments_of
 from ..importers.traces.messages import Message, messages_of
@@ -95,7 +95,7 @@ class AguiImporter:
                 continue  # other fields of server-sent events
             for event in parse_events(data.removeprefix(_DATA)):
                 if isinstance(event, Unreadable):
-                    yield Remark("problem", event.why, piece.where)
+                    yield Diagnostic("problem", event.why, piece.where)
                     continue
                 if event.get("type") == "RUN_STARTED" or not threads:
                     thread = _thread_of(event, threads)
@@ -174,8 +174,8 @@ class _Thread:
         self._state: JSON = None
         self._digest: str | None = None
 
-    def take(self, event: AguiEvent, piece: Piece) -> Iterator[Remark]:
-        """Takes the next event; a remark if something is wrong with it."""
+    def take(self, event: AguiEvent, piece: Piece) -> Iterator[Diagnostic]:
+        """Takes the next event; a diagnostic if something is wrong with it."""
         self.first = self.first or piece.number
         steps: list[Step] = []
         if event.get("type") == "RUN_STARTED":
@@ -183,11 +183,11 @@ class _Thread:
         for whole in self._assembler.take(event):
             problem = whole.problem
             if problem is not None:
-                yield Remark("problem", problem, piece.where, self.session)
+                yield Diagnostic("problem", problem, piece.where, self.session)
             try:
                 steps += self._steps(whole)
             except InvalidInput as error:
-                yield Remark("problem", str(error), piece.where, self.session)
+                yield Diagnostic("problem", str(error), piece.where, self.session)
         if steps:
             time = _time(event.get("timestamp"))
             self._entries.append(Entry(piece.number, piece.where, time, tuple(steps)))
@@ -204,7 +204,9 @@ class _Thread:
             format=_NAME,
             where=self.where,
             entries=entries,
-            cast=Cast((step for entry in entries for step in entry.steps), (HUMAN, AGENT)),
+            participants=Participants(
+                (step for entry in entries for step in entry.steps), (HUMAN, AGENT)
+            ),
             start=beginning_of(entries),
             models={AGENT: next((model for model in models if model), None)},
         )

@@ -216,7 +216,7 @@ class MessageDecoder:
         )
         if role == "reasoning":
             event = NoteTaken(text=text)
-        remark = None if problem is None else f"message {ident!r}: {problem}"
+        diagnostic = None if problem is None else f"message {ident!r}: {problem}"
         if not ident:
             scoped: AguiEvent = {"type": "reasoning", "text": text}
             fresh = self._entries.scoped(scoped)
@@ -226,15 +226,15 @@ class MessageDecoder:
             known = message_id(ident) in self._entries.known.marks
             fresh = self._entries.fresh(message_id(ident), event_digest(saying))
             if fresh is not None and known:
-                remark = remark or f"message {ident!r} came again with other contents"
+                diagnostic = diagnostic or f"message {ident!r} came again with other contents"
         if fresh is None:
             return
         yield from self._entries.keep_fields(fresh, fields)
         at = parse_timestamp(stamp)
         if not text and ident:
-            yield add_entry(empty, fresh, at=at, problem=remark)
+            yield add_entry(empty, fresh, at=at, problem=diagnostic)
         else:
-            yield add_entry(event, fresh, role=whose, name=name, at=at, problem=remark)
+            yield add_entry(event, fresh, role=whose, name=name, at=at, problem=diagnostic)
 
     def _call(
         self,

@@ -16,7 +16,7 @@ from ...engine.records import ENVIRONMENT
 from ...telemetry.actor import RecordedActor
 from ...telemetry.receipt import Awaited
 from ...telemetry.session import Recording
-from ..importers.protocol import Remark
+from ..importers.protocol import Diagnostic
 from .assembler import Assembler
 from .decoder import AguiDecoder
 from .entries import AguiEntry
@@ -26,7 +26,7 @@ from .thread_index import ThreadIndex, load_thread_index
 
 __all__ = ("AguiRecorder",)
 
-_REMARKS: Final = 100
+_DIAGNOSTICS: Final = 100
 _BATCH: Final = 256
 _PATIENCE: Final = 5.0  # seconds to wait for what others have handed over for the session
 
@@ -46,7 +46,7 @@ class AguiRecorder:
     request, adds what is new.
 
     Nothing that comes is lost and nothing that comes is an error: what cannot be read, or does not
-    fit, is kept, with a remark on it in ``remarks`` and in the program's log.
+    fit, is kept, with a diagnostic on it in ``diagnostics`` and in the program's log.
 
     Args:
         log: holds the session.
@@ -55,7 +55,7 @@ class AguiRecorder:
             of the state, if left out.
 
     Attributes:
-        remarks: what was wrong, the first hundred.
+        diagnostics: what was wrong, the first hundred.
         problems: how much there was.
 
     Raises:
@@ -71,7 +71,7 @@ class AguiRecorder:
         self._pieces = Assembler()
         self._one_by_one = anyio.Lock(fast_acquire=True)
         self._handed = 0  # to the session, since it was flushed
-        self.remarks: list[Remark] = []
+        self.diagnostics: list[Diagnostic] = []
         self.problems = 0
 
     async def take_input(self, given: AguiInput) -> None:
@@ -161,7 +161,7 @@ class AguiRecorder:
         try:
             await take(*a, **k)
         except DuologError as error:
-            self._remark(f"an event could not be recorded: {error}")
+            self._diagnostic(f"an event could not be recorded: {error}")
 
     # --- into the log -----------------------------------------------------------------------------
 
@@ -174,14 +174,14 @@ class AguiRecorder:
                 known = await load_thread_index(self._log, self._session.id, self._output)
             except LogUnavailable as error:
                 # The ids still keep what comes again from being recorded twice.
-                self._remark(f"what the log holds already could not be read: {error}")
+                self._diagnostic(f"what the log holds already could not be read: {error}")
             self._decoder = AguiDecoder(known, [self._first("agent").name])
         return self._decoder
 
     async def _put(self, found: Iterable[AguiEntry]) -> None:
         for entry in found:
             if entry.problem is not None:
-                self._remark(entry.problem)
+                self._diagnostic(entry.problem)
             if entry.do is None:
                 continue
             if self._session.closed:
@@ -211,11 +211,11 @@ class AguiRecorder:
         except DuologError:  # another actor has that name, or the log refuses new actors
             return self._session.actor(f"{name} ({role})", role=role)
 
-    def _remark(self, what: str) -> None:
+    def _diagnostic(self, what: str) -> None:
         self.problems += 1
-        if len(self.remarks) < _REMARKS:
+        if len(self.diagnostics) < _DIAGNOSTICS:
             session = self._session.id
-            self.remarks.append(Remark("problem", what, f"session {session}", session))
+            self.diagnostics.append(Diagnostic("problem", what, f"session {session}", session))
         if self.problems & (self.problems - 1) == 0:
             get_logger("agui").warning(
                 "a stream is not as it should be",

@@ -15,7 +15,7 @@ import msgspec
 
 from ...engine.errors import InvalidInput
 from ...engine.events import JSON, Tokens
-from .conversation.builder import Cast
+from .conversation.builder import Participants
 from .conversation.steps import (
     AGENT,
     HUMAN,
@@ -32,7 +32,7 @@ from .conversation.transcript import Entry, Transcript, read_transcript
 from .documents import Document, documents_in
 from .json_files import decode
 from .json_sniff import Shape
-from .protocol import Found, Reading, Remark
+from .protocol import Diagnostic, Found, Reading
 from .timestamps import seconds_of
 
 __all__ = ("AtifImporter",)
@@ -119,13 +119,13 @@ class AtifImporter:
             InvalidInput: it cannot be read.
         """
         for document in documents_in(source):
-            if isinstance(document, Remark):
+            if isinstance(document, Diagnostic):
                 yield document
                 continue
             try:
                 transcript = _Trajectory(document, reading).transcript(source.stem)
             except InvalidInput as error:
-                yield Remark("problem", f"no trajectory: {error}", document.where)
+                yield Diagnostic("problem", f"no trajectory: {error}", document.where)
                 continue
             yield from read_transcript(transcript, reading)
 
@@ -167,7 +167,7 @@ class _Trajectory:
             format=_NAME,
             where=document.where,
             entries=self._entries(),
-            cast=Cast((ModelUse(), *helpers), (HUMAN, AGENT)),
+            participants=Participants((ModelUse(), *helpers), (HUMAN, AGENT)),
             start=self._start(),
             models=models,
             policies={AGENT: agent.name},
@@ -179,50 +179,50 @@ class _Trajectory:
             try:
                 time = seconds_of(decode(data, _Step).timestamp, self._reading.zone)
             except InvalidInput:
-                continue  # it is remarked on when it is read
+                continue  # it is reported when it is read
             if time is not None:
                 return time
         return None
 
-    def _entries(self) -> Iterator[Entry | Remark]:
+    def _entries(self) -> Iterator[Entry | Diagnostic]:
         counted = False
         for found in self._acted():
             yield found
-            steps = () if isinstance(found, Remark) else found.steps
+            steps = () if isinstance(found, Diagnostic) else found.steps
             counted = counted or any(isinstance(step, ModelUse) for step in steps)
         totals = None if counted else self._document.value("final_metrics", _Totals)
         if totals is not None:
             yield Entry("total", self._document.where, None, tuple(_sum(totals)))
 
-    def _acted(self) -> Iterator[Entry | Remark]:
+    def _acted(self) -> Iterator[Entry | Diagnostic]:
         """The steps in order, those of a subagent behind the step that refers to it."""
         left = dict(enumerate(self._helpers))
         for number, data in enumerate(self._document.elements("steps"), start=1):
             found = self._entry(self._document, number, data, None)
             yield found
-            if left and not isinstance(found, Remark):
+            if left and not isinstance(found, Diagnostic):
                 step = decode(data, _Step)
                 for index in [n for n, one in left.items() if _refers(step, one)]:
                     yield from self._helped(index, left.pop(index))
         for index, helper in left.items():
             yield from self._helped(index, helper)
 
-    def _helped(self, index: int, helper: Document) -> Iterator[Entry | Remark]:
+    def _helped(self, index: int, helper: Document) -> Iterator[Entry | Diagnostic]:
         """The entries of a subagent."""
         for number, data in enumerate(helper.elements("steps"), start=1):
             found = self._entry(helper, number, data, self._names[index])
             key = f"subagent-{index + 1}-{number}"
-            yield found if isinstance(found, Remark) else found._replace(number=key)
+            yield found if isinstance(found, Diagnostic) else found._replace(number=key)
 
     def _entry(
         self, document: Document, number: int, data: bytes, name: str | None
-    ) -> Entry | Remark:
+    ) -> Entry | Diagnostic:
         where = f"{document.where}, step {number}"
         try:
             step = decode(data, _Step)
             steps = tuple(_steps(step, data, name))
         except InvalidInput as error:
-            return Remark("problem", f"no step: {error}", where, self._session)
+            return Diagnostic("problem", f"no step: {error}", where, self._session)
         return Entry(number, where, seconds_of(step.timestamp, self._reading.zone), steps)
 
 

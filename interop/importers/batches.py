@@ -15,7 +15,7 @@ from ...engine.records import Draft, Redact
 from ...engine.redacting import redact_secrets
 from ...engine.redaction import may_hold_forms
 from ...engine.validation import written
-from .protocol import Foreign, Found, Importer, Reading, Remark
+from .protocol import Diagnostic, Foreign, Found, Importer, Reading
 
 __all__ = ("BATCH", "BYTES", "Batch", "Part", "Run", "next_batch", "read_from", "taken_in", "unfit")
 
@@ -25,8 +25,8 @@ __all__ = ("BATCH", "BYTES", "Batch", "Part", "Run", "next_batch", "read_from", 
 
 def taken_in(
     one: Foreign, redact: Redact | None = redact_secrets
-) -> tuple[Foreign, bytes] | Remark:
-    """The event without secrets, and its body; a remark if it cannot be written as JSON.
+) -> tuple[Foreign, bytes] | Diagnostic:
+    """The event without secrets, and its body; a diagnostic if it cannot be written as JSON.
 
     The log itself checks everything else: see ``unfit``.
     """
@@ -37,20 +37,20 @@ def taken_in(
         draft = redacted(one.draft, redact)
         return one._replace(draft=draft), codec.encode_body(draft.event)
     except CodecError as error:
-        return _remark(one.session, error)
+        return _diagnostic(one.session, error)
 
 
-def unfit(session: str, draft: Draft) -> Remark | None:
+def unfit(session: str, draft: Draft) -> Diagnostic | None:
     """Why no log can hold an event; None if it can."""
     try:
         written(draft.event, *codec.kind_of(draft.event))
     except CodecError as error:
-        return _remark(session, error)
+        return _diagnostic(session, error)
     return None
 
 
-def _remark(session: str, error: CodecError) -> Remark:
-    return Remark("problem", str(error), f"session {session}", session)
+def _diagnostic(session: str, error: CodecError) -> Diagnostic:
+    return Diagnostic("problem", str(error), f"session {session}", session)
 
 
 # --- what an importer reads, batch by batch -------------------------------------------------------
@@ -58,8 +58,8 @@ def _remark(session: str, error: CodecError) -> Remark:
 
 BATCH: Final = 1024
 """Events in a batch."""
-REMARKS: Final = 10_000
-"""Remarks of an import that are kept; others are counted."""
+DIAGNOSTICS: Final = 10_000
+"""Diagnostics of an import that are kept; others are counted."""
 BYTES: Final = 1 << 20
 """Bytes of bodies in a batch; of one event there may be more."""
 
@@ -82,7 +82,7 @@ class Run(NamedTuple):
     bodies: list[bytes]
 
 
-Part: TypeAlias = Run | Remark
+Part: TypeAlias = Run | Diagnostic
 """A part of a batch."""
 
 
@@ -118,29 +118,29 @@ def read_from(source: Path, importer: Importer, reading: Reading) -> Iterator[Fo
 
 
 def _bounded(found: Iterator[Found], source: Path, importer: Importer) -> Iterator[Found]:
-    """Limits the remarks to a number that a person can read and memory can hold.
+    """Limits the diagnostics to a number that a person can read and memory can hold.
 
     Raises:
         InvalidInput: there are only problems.
     """
     some = False
-    remarks = 0
+    diagnostics = 0
     for one in found:
-        if isinstance(one, Remark):
-            remarks += 1
-            if remarks > REMARKS and not some:
+        if isinstance(one, Diagnostic):
+            diagnostics += 1
+            if diagnostics > DIAGNOSTICS and not some:
                 raise InvalidInput(
                     f"{source} does not read as {importer.name}: {one.where}: {one.what}; "
-                    f"so do {REMARKS:,} places before it, and no session was found"
+                    f"so do {DIAGNOSTICS:,} places before it, and no session was found"
                 )
-            if remarks > REMARKS:
+            if diagnostics > DIAGNOSTICS:
                 continue
         else:
             some = True
         yield one
-    if remarks > REMARKS:
-        what = f"{remarks - REMARKS:,} more remarks were left out"
-        yield Remark("problem", what, str(source))
+    if diagnostics > DIAGNOSTICS:
+        what = f"{diagnostics - DIAGNOSTICS:,} more diagnostics were left out"
+        yield Diagnostic("problem", what, str(source))
 
 
 def next_batch(found: Iterator[Found], redact: Redact | None = redact_secrets) -> Batch | None:
@@ -156,8 +156,8 @@ def next_batch(found: Iterator[Found], redact: Redact | None = redact_secrets) -
         with PluginCall("the importer"):
             for one in found:
                 count += 1
-                fit = one if isinstance(one, Remark) else taken_in(one, redact)
-                if isinstance(fit, Remark):
+                fit = one if isinstance(one, Diagnostic) else taken_in(one, redact)
+                if isinstance(fit, Diagnostic):
                     parts.append(fit)
                     run = None
                 else:

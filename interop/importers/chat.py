@@ -24,7 +24,7 @@ from ...engine.errors import InvalidInput
 from ...engine.events import JSON, Tokens
 from .anthropic import has_own_blocks, plain_text, steps_of_blocks, tokens_of
 from .claude_code.questions import QuestionReader
-from .conversation.builder import Cast
+from .conversation.builder import Participants
 from .conversation.numbers import count_of
 from .conversation.steps import (
     AGENT,
@@ -42,7 +42,7 @@ from .conversation.steps import (
 from .conversation.transcript import Entry, Transcript, beginning_of, read_transcript
 from .json_files import Piece, check_held, decode, files_in, pieces_of
 from .json_sniff import Shape, shape_of
-from .protocol import Found, Reading, Remark
+from .protocol import Diagnostic, Found, Reading
 from .timestamps import seconds_of
 from .trace_builder import arguments_of
 
@@ -354,7 +354,7 @@ def is_whole(shape: Shape) -> bool:
     return {"input", "model"} <= shape.keys
 
 
-def conversations_in(source: Path) -> Iterator[Conversation | Remark]:
+def conversations_in(source: Path) -> Iterator[Conversation | Diagnostic]:
     """The conversations in a file, or in all files below a directory.
 
     Raises:
@@ -370,7 +370,7 @@ def conversations_in(source: Path) -> Iterator[Conversation | Remark]:
         yield from _in_file(path)
 
 
-def _in_file(path: Path) -> Iterator[Conversation | Remark]:
+def _in_file(path: Path) -> Iterator[Conversation | Diagnostic]:
     shape = shape_of(path)
     if shape is None:
         raise InvalidInput(f"{path} contains no chat messages: it is not JSON")
@@ -383,7 +383,7 @@ def _in_file(path: Path) -> Iterator[Conversation | Remark]:
             held = decode(piece.data, dict[str, JSON])
             items = _items(held)
         except InvalidInput as error:
-            yield Remark("problem", f"no conversation: {error}", piece.where)
+            yield Diagnostic("problem", f"no conversation: {error}", piece.where)
             continue
         name = f"{path.stem}-{piece.number}" if several else path.stem
         yield Conversation(
@@ -394,12 +394,12 @@ def _in_file(path: Path) -> Iterator[Conversation | Remark]:
         )
 
 
-def _one(path: Path) -> Iterator[Conversation | Remark]:
+def _one(path: Path) -> Iterator[Conversation | Diagnostic]:
     """A file whose elements or lines are the messages of one conversation."""
     items: list[Item] = []
     for piece in pieces_of(path):
         found = _item(piece)
-        if isinstance(found, Remark):
+        if isinstance(found, Diagnostic):
             yield found
         else:
             items.append(found)
@@ -408,11 +408,11 @@ def _one(path: Path) -> Iterator[Conversation | Remark]:
     yield Conversation(session=session, where=str(path), items=items, about={})
 
 
-def _item(piece: Piece) -> Item | Remark:
+def _item(piece: Piece) -> Item | Diagnostic:
     try:
         return decode(piece.data, dict[str, JSON])
     except InvalidInput as error:
-        return Remark("problem", f"no message: {error}", piece.where)
+        return Diagnostic("problem", f"no message: {error}", piece.where)
 
 
 def _items(held: Mapping[str, JSON]) -> list[Item]:
@@ -544,7 +544,7 @@ class ChatImporter:
             InvalidInput: there are none, or a file cannot be read.
         """
         for found in conversations_in(source):
-            if isinstance(found, Remark):
+            if isinstance(found, Diagnostic):
                 yield found
             else:
                 yield from _read(found, reading)
@@ -560,11 +560,11 @@ def _read(found: Conversation, reading: Reading) -> Iterator[Found]:
             used = _usage(item, item.get("model", model), "act", _name(item))
             steps = (*used, *questions.read(steps_of(item)))
         except InvalidInput as error:
-            yield Remark("problem", f"no message: {error}", where, found.session)
+            yield Diagnostic("problem", f"no message: {error}", where, found.session)
             continue
         entries.append(Entry(index, where, seconds_of(stamp_of(item), reading.zone), steps))
     if not entries:
-        yield Remark("problem", "a conversation without messages", found.where, found.session)
+        yield Diagnostic("problem", "a conversation without messages", found.where, found.session)
         return
     named = (_name(item) for item in found.items if item.get("role") == AGENT)
     whole = _usage(found.about, model, "act (all calls)", next(named, None))
@@ -575,7 +575,7 @@ def _read(found: Conversation, reading: Reading) -> Iterator[Found]:
         format=_NAME,
         where=found.where,
         entries=entries,
-        cast=Cast(step for entry in entries for step in entry.steps),
+        participants=Participants(step for entry in entries for step in entry.steps),
         start=beginning_of(entries),
         task=task if isinstance(task, str) else None,
         models={AGENT: model if isinstance(model, str) else None},

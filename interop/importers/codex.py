@@ -20,7 +20,7 @@ from ...engine.errors import InvalidInput
 from ...engine.events import JSON, Origin, Tokens
 from ...engine.records import TRACE
 from .chat import steps_of, usage_of
-from .conversation.builder import Cast
+from .conversation.builder import Participants
 from .conversation.numbers import RunningTotal
 from .conversation.steps import (
     AGENT,
@@ -38,7 +38,7 @@ from .conversation.steps import (
 from .conversation.transcript import Entry, Transcript, read_transcript
 from .json_files import PIECE, Piece, decode, lines_of, size_of
 from .json_sniff import Shape
-from .protocol import Foreign, Found, Reading, Remark
+from .protocol import Diagnostic, Foreign, Found, Reading
 from .timestamps import seconds_of
 
 __all__ = ("CodexImporter",)
@@ -301,7 +301,7 @@ def _payload(data: bytes) -> _RollbackPayload | None:
     try:
         return decode(data, _RollbackLine).payload
     except InvalidInput:
-        return None  # of another shape, or broken, which is remarked on when it is read
+        return None  # of another shape, or broken, which is reported when it is read
 
 
 def _said(payload: _RollbackPayload) -> bool:
@@ -390,7 +390,7 @@ class CodexImporter:
         upto = size_of(source) if reading.growing else None
         lines = partial(lines_of, source, growing=reading.growing, upto=upto)
         if next(lines(), None) is None:
-            yield Remark("difference", "a file without a conversation", str(source))
+            yield Diagnostic("difference", "a file without a conversation", str(source))
             return
         about = _survey(source, lines(), reading)
         left = branches_in(lines())
@@ -427,7 +427,7 @@ def _session(
         format=_NAME,
         where=str(source),
         entries=_entries(lines, reading, about, void, until),
-        cast=Cast((), (AGENT,) if about.helper else (HUMAN, AGENT)),
+        participants=Participants((), (AGENT,) if about.helper else (HUMAN, AGENT)),
         start=about.start,
         models={AGENT: about.model},
         policies={AGENT: _NAME},
@@ -445,7 +445,7 @@ def _survey(source: Path, lines: Iterator[Piece], reading: Reading) -> _About:
         try:
             head = decode(piece.data, _Head)
         except InvalidInput:
-            continue  # it is remarked on when it is read
+            continue  # it is reported when it is read
         if found.start is None:
             found.start = seconds_of(head.timestamp, reading.zone)
         held = head.payload or _Payload()
@@ -469,7 +469,7 @@ def _entries(
     about: _About,
     void: Sequence[Branch],
     until: int | None,
-) -> Iterator[Entry | Remark]:
+) -> Iterator[Entry | Diagnostic]:
     reader = RolloutReader(helper=about.helper)
     for piece in lines:
         if until is not None and piece.number > until:
@@ -480,7 +480,7 @@ def _entries(
             kind, payload, time = _read(piece)
             steps = tuple(reader.steps(kind, payload, _bytes(piece)))
         except InvalidInput as error:
-            yield Remark("problem", f"no line of a rollout: {error}", piece.where)
+            yield Diagnostic("problem", f"no line of a rollout: {error}", piece.where)
             continue
         yield Entry(piece.number, piece.where, seconds_of(time, reading.zone), steps)
 

@@ -13,12 +13,12 @@ from ...engine import codec
 from ...engine.errors import InvalidInput
 from ...engine.events import JSON
 from .chat import steps_of
-from .conversation.builder import Cast
+from .conversation.builder import Participants
 from .conversation.steps import AGENT, HUMAN, Reasoning, Step, ToolCall, ToolResult, Utterance
 from .conversation.transcript import Entry, Transcript, beginning_of, read_transcript
 from .json_files import PIECE, decode, pieces_of
 from .json_sniff import Shape
-from .protocol import Found, Reading, Remark
+from .protocol import Diagnostic, Found, Reading
 from .timestamps import seconds_of
 
 __all__ = ("LmsysImporter", "ShareGptImporter")
@@ -61,8 +61,8 @@ def columns_of(path: Path) -> frozenset[str]:
         return frozenset()
 
 
-def rows_of(path: Path) -> Iterator[Row | Remark]:
-    """The rows of a file; a remark for one that is not an object.
+def rows_of(path: Path) -> Iterator[Row | Diagnostic]:
+    """The rows of a file; a diagnostic for one that is not an object.
 
     Raises:
         InvalidInput: it cannot be read.
@@ -75,7 +75,7 @@ def rows_of(path: Path) -> Iterator[Row | Remark]:
         try:
             columns = decode(piece.data, dict[str, JSON])
         except InvalidInput as error:
-            yield Remark("problem", f"no row: {error}", piece.where)
+            yield Diagnostic("problem", f"no row: {error}", piece.where)
             continue
         yield Row(piece.where, piece.number, columns)
 
@@ -154,7 +154,7 @@ class LmsysImporter:
             InvalidInput: it cannot be read.
         """
         for row in rows_of(source):
-            if isinstance(row, Remark):
+            if isinstance(row, Diagnostic):
                 yield row
             else:
                 yield from _read(row, reading)
@@ -163,7 +163,7 @@ class LmsysImporter:
 def _read(row: Row, reading: Reading) -> Iterator[Found]:
     messages = row.columns.get("conversation")
     if not isinstance(messages, Sequence) or isinstance(messages, str):
-        yield Remark("problem", "a row without a conversation", row.where)
+        yield Diagnostic("problem", "a row without a conversation", row.where)
         return
     own = next((row.columns[key] for key in _IDS if row.columns.get(key)), None)
     session = str(own) if own else f"{_NAME}-{codec.digest(messages)[:12]}"
@@ -174,7 +174,7 @@ def _read(row: Row, reading: Reading) -> Iterator[Found]:
         try:
             steps = _steps(message)
         except InvalidInput as error:
-            yield Remark("problem", f"no message: {error}", where, session)
+            yield Diagnostic("problem", f"no message: {error}", where, session)
             continue
         stamp = message.get("timestamp") if isinstance(message, Mapping) else None
         entries.append(Entry(number, where, seconds_of(stamp, reading.zone), steps))
@@ -185,7 +185,9 @@ def _read(row: Row, reading: Reading) -> Iterator[Found]:
         format=_NAME,
         where=row.where,
         entries=entries,
-        cast=Cast((step for entry in entries for step in entry.steps), (HUMAN, AGENT)),
+        participants=Participants(
+            (step for entry in entries for step in entry.steps), (HUMAN, AGENT)
+        ),
         start=whole if (first := beginning_of(entries)) is None else first,
         models={AGENT: model if isinstance(model, str) else None},
         config={"metadata": kept} if kept else {},
@@ -254,7 +256,7 @@ class ShareGptImporter:
             InvalidInput: it cannot be read.
         """
         for row in rows_of(source):
-            if isinstance(row, Remark):
+            if isinstance(row, Diagnostic):
                 yield row
             else:
                 yield from _read_sharegpt(row, source.stem, reading)
@@ -263,7 +265,7 @@ class ShareGptImporter:
 def _read_sharegpt(row: Row, name: str, reading: Reading) -> Iterator[Found]:
     turns = _turns(row.columns)
     if not isinstance(turns, Sequence) or isinstance(turns, str):
-        yield Remark("problem", "a row without conversations", row.where)
+        yield Diagnostic("problem", "a row without conversations", row.where)
         return
     own = row.columns.get("id")
     said = isinstance(own, (str, int)) and str(own).strip()
@@ -278,14 +280,16 @@ def _read_sharegpt(row: Row, name: str, reading: Reading) -> Iterator[Found]:
         try:
             entries.append(Entry(number, where, None, tuple(_steps_sharegpt(turn))))
         except InvalidInput as error:
-            yield Remark("problem", f"no turn: {error}", where, session)
+            yield Diagnostic("problem", f"no turn: {error}", where, session)
     model = row.columns.get("model")
     transcript = Transcript(
         session=session,
         format=_SHAREGPT,
         where=row.where,
         entries=entries,
-        cast=Cast((step for entry in entries for step in entry.steps), (HUMAN, AGENT)),
+        participants=Participants(
+            (step for entry in entries for step in entry.steps), (HUMAN, AGENT)
+        ),
         models={AGENT: model if isinstance(model, str) else None},
     )
     yield from read_transcript(transcript, reading)

@@ -15,7 +15,7 @@ from ...engine.errors import InvalidInput, MissingExtra
 from ...engine.events import SessionOpened
 from ...engine.records import TRACE
 from .json_sniff import Shape
-from .protocol import Foreign, Found, Importer, Reading, Remark
+from .protocol import Diagnostic, Foreign, Found, Importer, Reading
 from .registry import ENDINGS, entries_of, installed_importers, recognise
 
 __all__ = ("DirectoryImporter", "Source", "sources_in")
@@ -38,7 +38,7 @@ class SessionNames:
         renamed: dict[str, str] = {}
         waiting: list[Foreign] = []  # of a session that may be one that is known
         for one in found:
-            if isinstance(one, Remark):
+            if isinstance(one, Diagnostic):
                 yield one
                 continue
             opens = isinstance(one.draft.event, SessionOpened)
@@ -59,7 +59,7 @@ class SessionNames:
                 name = f"{one.session}-{source.stem}"
                 renamed[one.session] = name
                 what = f"another session is called {one.session!r} in {first}: this is {name!r}"
-                yield Remark("difference", what, str(source), name)
+                yield Diagnostic("difference", what, str(source), name)
                 yield from (_under(other, renamed) for other in (*waiting, one))
                 waiting = []
             else:
@@ -152,7 +152,7 @@ class DirectoryImporter:
         some = False
         names = SessionNames()
         for found in sources_in(source, self._importer):
-            if isinstance(found, Remark):
+            if isinstance(found, Diagnostic):
                 yield found
                 continue
             some = True
@@ -161,7 +161,7 @@ class DirectoryImporter:
                 read = found.importer.read(found.path, reading)
                 yield from names.told_apart(found.path, read)
             except (InvalidInput, MissingExtra) as error:
-                yield Remark("problem", str(error), str(found.path))
+                yield Diagnostic("problem", str(error), str(found.path))
         if not some:
             raise InvalidInput(f"{source} holds nothing that can be imported")
 
@@ -170,7 +170,7 @@ def sources_in(
     directory: Path,
     importer: Importer | None = None,
     recogniser: Callable[[Path], Importer | None] | None = None,
-) -> Iterator[Source | Remark]:
+) -> Iterator[Source | Diagnostic]:
     """The sources below a directory, by name.
 
     Args:
@@ -190,11 +190,11 @@ def _below(
     recogniser: Callable[[Path], Importer | None] | None,
     seen: set[Path],
     root: Path,
-) -> Iterator[Source | Remark]:
+) -> Iterator[Source | Diagnostic]:
     try:
         paths = entries_of(directory, seen, root)
     except OSError as error:
-        yield Remark("problem", f"cannot be read: {error.strerror or error}", str(directory))
+        yield Diagnostic("problem", f"cannot be read: {error.strerror or error}", str(directory))
         return
     for path in paths:
         if path.is_dir() and importer is not None:
@@ -208,15 +208,15 @@ def _below(
 
 def _recognised(
     path: Path, recogniser: Callable[[Path], Importer | None], seen: set[Path], root: Path
-) -> Iterator[Source | Remark]:
+) -> Iterator[Source | Diagnostic]:
     try:
         found = recogniser(path)
     except InvalidInput as error:
-        yield Remark("problem", str(error), str(path))
+        yield Diagnostic("problem", str(error), str(path))
         return
     if found is not None:
         yield Source(path, found)
     elif path.is_dir():
         yield from _below(path, None, recogniser, seen, root)
     elif path.suffix in ENDINGS:
-        yield Remark("difference", "a file of no format that is known, left out", str(path))
+        yield Diagnostic("difference", "a file of no format that is known, left out", str(path))

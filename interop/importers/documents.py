@@ -11,7 +11,7 @@ from ...engine.errors import InvalidInput
 from .json_files import load
 from .json_sniff import Shape, shape_of
 from .json_stream import Member, elements_of, lines_at, members_of, places_of, read_at
-from .protocol import Remark
+from .protocol import Diagnostic
 
 __all__ = ("Document", "documents_in", "is_answer", "listed_in", "listed_keys")
 
@@ -90,9 +90,9 @@ class Document(NamedTuple):
         return found.hexdigest()[:12]
 
 
-def documents_in(path: Path) -> Iterator[Document | Remark]:
+def documents_in(path: Path) -> Iterator[Document | Diagnostic]:
     """The documents in a file: the object that it is, the elements of its array, or its lines; a
-    remark for one that is not an object.
+    diagnostic for one that is not an object.
 
     Raises:
         InvalidInput: the file cannot be read, or is not JSON as a whole.
@@ -108,7 +108,7 @@ def documents_in(path: Path) -> Iterator[Document | Remark]:
         try:
             yield Document(path, where, place, members_of(path, place))
         except InvalidInput as error:
-            yield Remark("problem", f"no document: {error}", where)
+            yield Diagnostic("problem", f"no document: {error}", where)
 
 
 def is_answer(shape: Shape) -> bool:

@@ -17,7 +17,7 @@ from ...engine.plugins import PluginCall
 from .directory import Source, sources_in
 from .json_sniff import Shape
 from .labels import LabelledImporter, Labels
-from .protocol import Foreign, Found, Importer, Reading, Remark
+from .protocol import Diagnostic, Foreign, Found, Importer, Reading
 from .registry import installed_importers, recognise
 from .run import import_foreign
 
@@ -112,7 +112,7 @@ async def follow_foreign(
     reading: Reading | None = None,
     labels: Labels | None = None,
     every: float = _EVERY,
-    on_import: Callable[[Path, int, tuple[Remark, ...]], None] | None = None,
+    on_import: Callable[[Path, int, tuple[Diagnostic, ...]], None] | None = None,
 ) -> None:
     """Imports the present contents, and then every addition, until it is cancelled.
 
@@ -142,7 +142,7 @@ async def follow_foreign(
     reading = msgspec.structs.replace(reading or Reading(), growing=True)
     files = _Files(source, importer)
     lines: dict[Path, LineImporter] = {}
-    told: set[Remark] = set()
+    told: set[Diagnostic] = set()
     while True:
         for path, found in await anyio.to_thread.run_sync(files.changed):
             if path not in lines:
@@ -159,7 +159,7 @@ async def follow_foreign(
 
 async def _take(
     log: EventLog, path: Path, reader: LineImporter, reading: Reading
-) -> tuple[int, tuple[Remark, ...]]:
+) -> tuple[int, tuple[Diagnostic, ...]]:
     """The number of records from a file, and its problems."""
     records = 0
     while True:
@@ -168,10 +168,10 @@ async def _take(
                 log, path, reader, reading=reading, keep_going=True, look_first=False
             )
         except InvalidInput as error:
-            return records, (Remark("problem", str(error), str(path)),)
+            return records, (Diagnostic("problem", str(error), str(path)),)
         records += taken.records
         if not taken.parted:
-            return records, tuple(one for one in taken.remarks if one.kind == "problem")
+            return records, tuple(one for one in taken.diagnostics if one.kind == "problem")
         reader.part(taken.parted)
 
 
@@ -233,10 +233,10 @@ def _stamp(path: Path) -> tuple[int, int] | None:
 
 
 def _call(
-    on_import: Callable[[Path, int, tuple[Remark, ...]], None] | None,
+    on_import: Callable[[Path, int, tuple[Diagnostic, ...]], None] | None,
     path: Path,
     records: int,
-    problems: tuple[Remark, ...],
+    problems: tuple[Diagnostic, ...],
 ) -> None:
     if on_import is not None:
         with PluginCall("on_import"):

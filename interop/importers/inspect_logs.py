@@ -22,7 +22,7 @@ from ...engine import codec
 from ...engine.errors import InvalidInput, MissingExtra
 from ...engine.events import JSON, DecisionSource, ScorerRef, Tokens, UtilityScored
 from .chat import steps_of
-from .conversation.builder import Cast
+from .conversation.builder import Participants
 from .conversation.numbers import count_of, share_of
 from .conversation.steps import (
     AGENT,
@@ -39,7 +39,7 @@ from .conversation.transcript import Entry, Transcript, read_transcript
 from .json_files import PIECE, decode, load
 from .json_sniff import Shape
 from .json_stream import Member, elements_of, members_of, read_at
-from .protocol import Found, Reading, Remark
+from .protocol import Diagnostic, Found, Reading
 from .timestamps import seconds_of
 
 __all__ = ("InspectImporter",)
@@ -184,9 +184,9 @@ def is_archive(path: Path) -> bool:
     return bool(names & {_HEADER, _STARTED})
 
 
-def samples_in(path: Path) -> Iterator[tuple[Evaluation, Sample, str] | Remark]:
+def samples_in(path: Path) -> Iterator[tuple[Evaluation, Sample, str] | Diagnostic]:
     """The samples of a log, by their ids as text and by epochs, with their evaluation and place; a
-    remark for one that cannot be read.
+    diagnostic for one that cannot be read.
 
     Raises:
         InvalidInput: the file cannot be read, or is not a log of Inspect.
@@ -202,11 +202,11 @@ def samples_in(path: Path) -> Iterator[tuple[Evaluation, Sample, str] | Remark]:
 
 def _sample(
     evaluation: Evaluation, data: bytes, where: str
-) -> tuple[Evaluation, Sample, str] | Remark:
+) -> tuple[Evaluation, Sample, str] | Diagnostic:
     try:
         return evaluation, decode(data, Sample), where
     except InvalidInput as error:
-        return Remark("problem", f"no sample: {error}", where)
+        return Diagnostic("problem", f"no sample: {error}", where)
 
 
 def _listed(path: Path) -> tuple[Evaluation, list[_Found]]:
@@ -230,7 +230,7 @@ def _listed(path: Path) -> tuple[Evaluation, list[_Found]]:
     return evaluation, found
 
 
-def _archived(path: Path) -> Iterator[tuple[Evaluation, Sample, str] | Remark]:
+def _archived(path: Path) -> Iterator[tuple[Evaluation, Sample, str] | Diagnostic]:
     """Yields the samples of an archive, ordered by name to decompress each member only once."""
     try:
         with zipfile.ZipFile(path) as archive:
@@ -248,7 +248,7 @@ def _archived(path: Path) -> Iterator[tuple[Evaluation, Sample, str] | Remark]:
                 try:
                     data = read_member(archive, name)
                 except InvalidInput as error:
-                    yield Remark("problem", f"no sample: {error}", where)
+                    yield Diagnostic("problem", f"no sample: {error}", where)
                     continue
                 yield _sample(log.eval, data, where)
     except (OSError, zipfile.BadZipFile) as error:
@@ -537,7 +537,7 @@ class InspectImporter:
             MissingExtra: it is compressed with Zstandard, and nothing here reads that.
         """
         for found in samples_in(source):
-            if isinstance(found, Remark):
+            if isinstance(found, Diagnostic):
                 yield found
             else:
                 yield from _read(*found, reading)
@@ -558,7 +558,7 @@ def _read(evaluation: Evaluation, sample: Sample, where: str, reading: Reading) 
         try:
             steps = tuple(steps_of_message(message, sample.attachments or {}))
         except InvalidInput as error:
-            yield Remark("problem", f"no message: {error}", place, session)
+            yield Diagnostic("problem", f"no message: {error}", place, session)
             continue
         key = message.get("tool_call_id", message.get("id"))
         entries.append(Entry(number, place, times.get(str(key)), steps))
@@ -573,7 +573,9 @@ def _read(evaluation: Evaluation, sample: Sample, where: str, reading: Reading) 
         format=_NAME,
         where=where,
         entries=entries,
-        cast=Cast((step for entry in entries for step in entry.steps), (HUMAN, AGENT)),
+        participants=Participants(
+            (step for entry in entries for step in entry.steps), (HUMAN, AGENT)
+        ),
         start=start,
         task=evaluation.task,
         instance=str(sample.id),

@@ -13,7 +13,7 @@ from ...engine import codec
 from ...engine.budget import Budget
 from ...engine.errors import InvalidInput, MissingExtra
 from ...engine.events import JSON, ScorerRef, Tokens, UtilityScored
-from .conversation.builder import Cast
+from .conversation.builder import Participants
 from .conversation.numbers import count_of, share_of
 from .conversation.steps import (
     AGENT,
@@ -30,7 +30,7 @@ from .conversation.steps import (
 from .conversation.transcript import Entry, Transcript, beginning_of, read_transcript
 from .json_files import Piece, decode, pieces_of
 from .json_sniff import Shape
-from .protocol import Found, Reading, Remark
+from .protocol import Diagnostic, Found, Reading
 from .timestamps import seconds_of
 from .trace_builder import arguments_of
 
@@ -293,7 +293,7 @@ class MappingImporter:
                     yield from self._session(session, piece, number, reading)
             except InvalidInput as error:
                 some = True
-                yield Remark("problem", f"no document: {error}", piece.where)
+                yield Diagnostic("problem", f"no document: {error}", piece.where)
         if not some:
             path = self._spec.session.each
             raise InvalidInput(f"{source}: nothing is found at session.each, which is {path!r}")
@@ -309,20 +309,20 @@ class MappingImporter:
             try:
                 steps = (*self._steps(message), *self._judged("message", message, count))
             except InvalidInput as error:
-                yield Remark("problem", str(error), place, session)
+                yield Diagnostic("problem", str(error), place, session)
                 continue
             time = seconds_of(self._one("message", "time", message), reading.zone)
             entries.append(Entry(count, place, time, steps))
         if not entries:
             path = self._spec.message.each
             what = f"nothing is found at message.each, which is {path!r}"
-            yield Remark("problem", what, where, session)
+            yield Diagnostic("problem", what, where, session)
             return
         try:
             whole = tuple(self._judged("session", held, None))
             labels = self._labels(held)
         except InvalidInput as error:
-            yield Remark("problem", str(error), where, session)
+            yield Diagnostic("problem", str(error), where, session)
             return
         if whole:
             entries.append(Entry("whole", where, None, whole))
@@ -332,7 +332,9 @@ class MappingImporter:
             format=self._name,
             where=where,
             entries=entries,
-            cast=Cast((step for entry in entries for step in entry.steps), (HUMAN, AGENT)),
+            participants=Participants(
+                (step for entry in entries for step in entry.steps), (HUMAN, AGENT)
+            ),
             start=beginning_of(entries),
             task=_text(self._one("session", "task", held)),
             instance=_text(self._one("session", "instance", held)),

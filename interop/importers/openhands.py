@@ -21,7 +21,7 @@ from ...engine.errors import InvalidInput
 from ...engine.events import JSON, DecisionSource, ScorerRef, Tokens, UtilityScored
 from ...scoring.display.diff import unified
 from .anthropic import plain_text
-from .conversation.builder import Cast
+from .conversation.builder import Participants
 from .conversation.numbers import RunningTotal, count_of
 from .conversation.steps import (
     AGENT,
@@ -43,7 +43,7 @@ from .conversation.steps import (
 from .conversation.transcript import Entry, Transcript, beginning_of, read_transcript
 from .json_files import PIECE, check_held, decode, files_in, pieces_of, read_bytes
 from .json_sniff import Shape, shape_of
-from .protocol import Found, Reading, Remark
+from .protocol import Diagnostic, Found, Reading
 from .timestamps import seconds_of
 
 __all__ = ("OpenHandsImporter",)
@@ -466,7 +466,7 @@ def _session(
         try:
             event = decode(data, dict[str, JSON])
         except InvalidInput as error:
-            yield Remark("problem", f"no event: {error}", place, session)
+            yield Diagnostic("problem", f"no event: {error}", place, session)
             continue
         if reader is None:
             reader = EventReader() if "kind" in event else ActionReader()
@@ -486,7 +486,7 @@ def _session(
         format=_NAME,
         where=where,
         entries=entries,
-        cast=Cast((), (HUMAN, AGENT)),
+        participants=Participants((), (HUMAN, AGENT)),
         start=beginning_of(entries),
         instance=result.instance_id or None if result is not None else None,
         models={AGENT: _model(result) or next((use.model for use in used if use.model), None)},

@@ -21,7 +21,7 @@ from ...engine.events import (
 from ...engine.log.append import prepare
 from ...engine.records import TRACE
 from .batches import read_from, unfit
-from .protocol import Foreign, Importer, Reading, Remark
+from .protocol import Diagnostic, Foreign, Importer, Reading
 
 __all__ = ("ImportPreview", "SessionPreview", "preview_foreign")
 
@@ -57,10 +57,10 @@ class SessionPreview(msgspec.Struct, kw_only=True):
 
 
 class ImportPreview(msgspec.Struct, frozen=True, kw_only=True):
-    """All sessions, with remarks for a person."""
+    """All sessions, with diagnostics for a person."""
 
     sessions: list[SessionPreview]
-    remarks: list[Remark]
+    diagnostics: list[Diagnostic]
 
 
 _FIRST = 60
@@ -76,15 +76,15 @@ def preview_foreign(source: Path, importer: Importer, reading: Reading) -> Impor
         InvalidInput: the source as a whole cannot be read.
     """
     sessions: dict[str, SessionPreview] = {}
-    remarks: list[Remark] = []
+    diagnostics: list[Diagnostic] = []
     check = _Check(reading)
     for one in read_from(source, importer, reading):
-        if isinstance(one, Remark):
-            remarks.append(one)
+        if isinstance(one, Diagnostic):
+            diagnostics.append(one)
             continue
         problem = check.problem_of(one)
         if problem is not None:
-            remarks.append(problem)
+            diagnostics.append(problem)
             continue
         seen = sessions.setdefault(one.session, SessionPreview(session=one.session))
         event, role = one.draft.event, one.draft.role
@@ -109,7 +109,7 @@ def preview_foreign(source: Path, importer: Importer, reading: Reading) -> Impor
                 seen.feedback += 1
             case _:
                 pass
-    return ImportPreview(sessions=list(sessions.values()), remarks=remarks)
+    return ImportPreview(sessions=list(sessions.values()), diagnostics=diagnostics)
 
 
 @final
@@ -126,7 +126,7 @@ class _Check:
         self._at: dict[tuple[str, str], int] = {}
         self._refused: set[str] = set()
 
-    def problem_of(self, one: Foreign) -> Remark | None:
+    def problem_of(self, one: Foreign) -> Diagnostic | None:
         """Why an import would refuse an event; None if it would not, or the reason was given already."""
         draft, session = one.draft, one.session
         if isinstance(draft.event, SessionOpened):
@@ -135,7 +135,7 @@ class _Check:
         try:
             made = prepare(session, [draft], one.stream, None, None, self._reading.redact)
         except DuologError as error:
-            return unfit(session, draft) or Remark(
+            return unfit(session, draft) or Diagnostic(
                 "problem", str(error), f"session {session[:60]}", session
             )
         held = self._held.setdefault((session, one.stream), [])
@@ -148,6 +148,6 @@ class _Check:
                 return None
             self._refused.add(session)
             what = f"the source has another session of this id, with another event {at + 1}"
-            return Remark("problem", what, f"session {session}", session)
+            return Diagnostic("problem", what, f"session {session}", session)
         held.append(seen)
         return None

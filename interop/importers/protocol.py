@@ -18,10 +18,10 @@ from ...engine.records import Draft, Redact
 from ...engine.redacting import redact_secrets
 from .json_sniff import Shape
 
-__all__ = ("Foreign", "Found", "Importer", "Reading", "Remark", "RemarkKind")
+__all__ = ("Diagnostic", "DiagnosticKind", "Foreign", "Found", "Importer", "Reading")
 
-RemarkKind = Literal["problem", "difference"]
-"""See ``Remark``."""
+DiagnosticKind = Literal["problem", "difference"]
+"""See ``Diagnostic``."""
 
 
 class Foreign(NamedTuple):
@@ -38,7 +38,7 @@ class Foreign(NamedTuple):
     draft: Draft
 
 
-class Remark(NamedTuple):
+class Diagnostic(NamedTuple):
     """Something that a person should know of an import.
 
     Attributes:
@@ -49,14 +49,14 @@ class Remark(NamedTuple):
         session: the session that it is about, if any.
     """
 
-    kind: RemarkKind
+    kind: DiagnosticKind
     what: str
     where: str
     session: str | None = None
 
 
-Found: TypeAlias = Foreign | Remark
-"""The items that an importer reads: events, by session, each stream in order; and remarks."""
+Found: TypeAlias = Foreign | Diagnostic
+"""The items that an importer reads: events, by session, each stream in order; and diagnostics."""
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ from ...engine.events import ActionTaken, MessageSent
 from ...engine.loading import entry_points
 from ...engine.plugins import PluginCall
 from .json_sniff import Shape, shape_of
-from .protocol import Foreign, Importer, Reading, Remark
+from .protocol import Diagnostic, Foreign, Importer, Reading
 
 __all__ = (
     "ENDINGS",
@@ -179,7 +179,7 @@ def _reads(importer: Importer, source: Path) -> bool:
             found = list(islice(importer.read(source, Reading()), _LOOK))
     except Exception:  # noqa: BLE001  (whatever it raises, it is not of this format)
         return False
-    if any(isinstance(one, Remark) and one.kind == "problem" for one in found):
+    if any(isinstance(one, Diagnostic) and one.kind == "problem" for one in found):
         return False
     return any(
         isinstance(one, Foreign) and isinstance(one.draft.event, MessageSent | ActionTaken)

@@ -18,7 +18,7 @@ from ...engine.plugins import PluginCall
 from ...engine.records import TRACE, Draft, Record
 from ...engine.text import quantity
 from .batches import BATCH, BYTES, Part, Run, next_batch, read_from, unfit
-from .protocol import Importer, Reading, Remark
+from .protocol import Diagnostic, Importer, Reading
 
 __all__ = ("ImportResult", "import_foreign", "survey_foreign")
 
@@ -51,7 +51,7 @@ class ImportStream:
         self._log = log
         self._held: AsyncIterator[Record] | None = None
         self._next: Record | None = None  # that was read and not matched yet
-        self._left_out: list[Remark] = []
+        self._left_out: list[Diagnostic] = []
         self._compared = False
         self._drafts: list[Draft] = []
         self._bodies: list[bytes] = []
@@ -121,7 +121,7 @@ class ImportStream:
         del self._drafts[:at], self._bodies[:at]
         return None
 
-    async def flush(self) -> list[Remark]:
+    async def flush(self) -> list[Diagnostic]:
         """Appends what was compared and still waits; gives what the log cannot hold of it, which is
         left out.
 
@@ -252,7 +252,7 @@ class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
         known: events that the log had already.
         parted: by session, the last version of its trace that the log and the source have in
             common, if the source continues differently from the log: these sessions were refused.
-        remarks: notes for a person: problems, and differences on purpose.
+        diagnostics: notes for a person: problems, and differences on purpose.
     """
 
     sessions: int
@@ -260,7 +260,7 @@ class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
     known: int
     forks: int = 0
     parted: Mapping[str, int] = {}
-    remarks: tuple[Remark, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
 
 
 class Survey(msgspec.Struct, frozen=True, kw_only=True):
@@ -273,7 +273,7 @@ class Survey(msgspec.Struct, frozen=True, kw_only=True):
             to be kept.
     """
 
-    problems: tuple[Remark, ...]
+    problems: tuple[Diagnostic, ...]
     events: int = 0
     parts: tuple[Part, ...] | None = None
 
@@ -294,7 +294,7 @@ async def survey_foreign(
         PluginFailed: the importer or ``progress`` raised something that is not an ``Exception``.
     """
     found = read_from(source, importer, reading)
-    problems: list[Remark] = []
+    problems: list[Diagnostic] = []
     kept: list[Part] = []
     events = size = 0
     while batch := await anyio.to_thread.run_sync(next_batch, found, reading.redact):
@@ -310,9 +310,9 @@ async def survey_foreign(
     return Survey(problems=tuple(problems), events=events, parts=parts)
 
 
-def _problems(parts: Sequence[Part]) -> list[Remark]:
+def _problems(parts: Sequence[Part]) -> list[Diagnostic]:
     """Problems that were read, and events that no log can hold."""
-    problems: list[Remark] = []
+    problems: list[Diagnostic] = []
     for part in parts:
         if isinstance(part, Run):
             found = (unfit(part.session, draft) for draft in part.drafts)
@@ -438,7 +438,7 @@ class _Import:
         self._known = 0
         self._parted: dict[str, int] = {}
         self._apart: set[str] = set()  # sessions of which the log has something else, or more
-        self._remarks: list[Remark] = []
+        self._diagnostics: list[Diagnostic] = []
 
     @property
     def done(self) -> int:
@@ -447,10 +447,10 @@ class _Import:
 
     async def take(self, part: Part) -> None:
         """Takes the next part of the source."""
-        if isinstance(part, Remark):
+        if isinstance(part, Diagnostic):
             if part.kind == "problem":
                 await self.settle()
-            self._remark(part)
+            self._diagnostic(part)
             return
         if part.session != self._session or part.opened is not None:
             await self._end()
@@ -492,7 +492,7 @@ class _Import:
         await (self.finish() if self._keep_going else self.settle())
         if not (self._keep_going and self.done):
             raise error
-        self._remark(Remark("problem", str(error), str(self._source)))
+        self._diagnostic(Diagnostic("problem", str(error), str(self._source)))
 
     async def settle(self) -> None:
         """Writes the sessions that wait as a whole, all at once: a commit for each, and a look whether
@@ -511,9 +511,9 @@ class _Import:
 
     def taken(self) -> ImportResult:
         """The result so far."""
-        if not self._sessions and not self._remarks:
-            self._remarks.append(
-                Remark("difference", "nothing was said or done in it", str(self._source))
+        if not self._sessions and not self._diagnostics:
+            self._diagnostics.append(
+                Diagnostic("difference", "nothing was said or done in it", str(self._source))
             )
         before = 0 if self._before is None else self._before._records
         return ImportResult(
@@ -522,7 +522,7 @@ class _Import:
             known=self._known - before,
             forks=self._forks,
             parted=self._parted,
-            remarks=tuple(self._remarks),
+            diagnostics=tuple(self._diagnostics),
         )
 
     async def _end(self) -> None:
@@ -566,8 +566,8 @@ class _Import:
         except InvalidInput as error:
             self._refuse(stream.session, str(error))
             return False
-        for remark in left_out:
-            self._remark(remark)
+        for diagnostic in left_out:
+            self._diagnostic(diagnostic)
         return True
 
     async def _close(self, stream: ImportStream) -> None:
@@ -580,12 +580,12 @@ class _Import:
         self._records += stream.added
         self._known += stream.known
 
-    def _remark(self, remark: Remark) -> None:
-        if remark.kind == "problem" and not self._keep_going:
+    def _diagnostic(self, diagnostic: Diagnostic) -> None:
+        if diagnostic.kind == "problem" and not self._keep_going:
             done = quantity(self.done, "event")
-            raise InvalidInput(f"{remark.where}: {remark.what}; the log has {done}")
-        self._remarks.append(remark)
+            raise InvalidInput(f"{diagnostic.where}: {diagnostic.what}; the log has {done}")
+        self._diagnostics.append(diagnostic)
 
     def _refuse(self, session: str, wrong: str) -> None:
         self._apart.add(session)
-        self._remark(Remark("problem", wrong, f"session {session!r}", session))
+        self._diagnostic(Diagnostic("problem", wrong, f"session {session!r}", session))

@@ -19,7 +19,7 @@ import msgspec
 from ...engine.errors import InvalidInput
 from ...engine.events import JSON, Tokens
 from .chat import steps_of, text_of, usage_of
-from .conversation.builder import Cast
+from .conversation.builder import Participants
 from .conversation.steps import (
     AGENT,
     HUMAN,
@@ -37,7 +37,7 @@ from .documents import Document
 from .json_files import decode, load
 from .json_sniff import Shape
 from .json_stream import members_of
-from .protocol import Found, Reading, Remark
+from .protocol import Diagnostic, Found, Reading
 
 __all__ = ("SweAgentImporter",)
 
@@ -134,25 +134,25 @@ class SweAgentImporter:
             format=_NAME,
             where=str(source),
             entries=_entries(document, info, session),
-            cast=Cast((), (HUMAN, AGENT)),
+            participants=Participants((), (HUMAN, AGENT)),
             policies={AGENT: _NAME},
             config={_NAME: {"exit_status": info.exit_status}},
         )
         yield from read_transcript(transcript, reading)
 
 
-def _entries(document: Document, info: _Info, session: str) -> Iterator[Entry | Remark]:
+def _entries(document: Document, info: _Info, session: str) -> Iterator[Entry | Diagnostic]:
     reader = _Reader()
     number = 0
     for found in _turns(document, session):
-        if isinstance(found, Remark):
+        if isinstance(found, Diagnostic):
             yield found
             continue
         number, where, message = found
         try:
             yield Entry(number, where, None, tuple(reader.steps(message, number)))
         except InvalidInput as error:
-            yield Remark("problem", f"no message: {error}", where, session)
+            yield Diagnostic("problem", f"no message: {error}", where, session)
     yield Entry(number + 1, document.where, None, tuple(_ending(info)))
 
 
@@ -186,7 +186,7 @@ class _Reader:
             yield Utterance("system", None, _text(message.content))
 
 
-def _turns(document: Document, session: str) -> Iterator[_Turn | Remark]:
+def _turns(document: Document, session: str) -> Iterator[_Turn | Diagnostic]:
     """The messages of a history; those that a trajectory's steps come to, if there is none."""
     mini = "messages" in document.members and "history" not in document.members
     if "history" not in document.members and not mini:
@@ -200,17 +200,17 @@ def _turns(document: Document, session: str) -> Iterator[_Turn | Remark]:
             if message.role != _EXIT:  # the information says how it ended
                 yield _Turn(number, where, _of_mini(message) if mini else message)
         except InvalidInput as error:
-            yield Remark("problem", f"no message{error}", where, session)
+            yield Diagnostic("problem", f"no message{error}", where, session)
 
 
-def _done(document: Document, session: str) -> Iterator[_Turn | Remark]:
+def _done(document: Document, session: str) -> Iterator[_Turn | Diagnostic]:
     number = 0
     for step, data in enumerate(document.elements("trajectory"), start=1):
         where = f"{document.where}, step {step}"
         try:
             done = decode(data, _Done)
         except InvalidInput as error:
-            yield Remark("problem", f"no step: {error}", where, session)
+            yield Diagnostic("problem", f"no step: {error}", where, session)
             continue
         messages = list(done.query) if step == 1 else []
         thought = done.thought if done.thought is not None else _text(done.response)

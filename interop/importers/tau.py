@@ -32,7 +32,7 @@ from ...engine.events import (
 )
 from ...engine.records import ENVIRONMENT
 from .chat import Item, stamp_of, steps_of, usage_of
-from .conversation.builder import Cast, ConversationBuilder
+from .conversation.builder import ConversationBuilder, Participants
 from .conversation.numbers import amount_of, share_of
 from .conversation.steps import (
     AGENT,
@@ -46,7 +46,7 @@ from .conversation.steps import (
 )
 from .json_files import Piece, decode, files_in, load, pieces_of, read_bytes
 from .json_sniff import Shape, shape_of
-from .protocol import Found, Reading, Remark
+from .protocol import Diagnostic, Found, Reading
 from .timestamps import seconds_of, zone_name
 from .trace_builder import TraceBuilder
 
@@ -73,14 +73,14 @@ class Turn(NamedTuple):
     steps: Sequence[Step]
 
 
-def turns_of(items: Sequence[Item], where: str, session: str) -> Iterator[Turn | Remark]:
-    """The messages of a run; a remark if one is invalid."""
+def turns_of(items: Sequence[Item], where: str, session: str) -> Iterator[Turn | Diagnostic]:
+    """The messages of a run; a diagnostic if one is invalid."""
     for index, item in enumerate(items, start=1):
         try:
             yield Turn(index, item, list(steps_of(item)))
         except InvalidInput as error:
             place = f"{where}, message {index}"
-            yield Remark("problem", f"no message: {error}", place, session)
+            yield Diagnostic("problem", f"no message: {error}", place, session)
 
 
 def without_policy(turns: Sequence[Turn]) -> tuple[str | None, Sequence[Turn]]:
@@ -146,7 +146,7 @@ def read_runs(path: Path, reading: Reading) -> Iterator[Found]:
         try:
             run = decode(piece.data, _Run)
         except InvalidInput as error:
-            yield Remark("problem", f"no run of τ-bench: {error}", piece.where)
+            yield Diagnostic("problem", f"no run of τ-bench: {error}", piece.where)
             continue
         yield from _read(run, piece, _NAMED.fullmatch(path.stem))
 
@@ -158,18 +158,18 @@ def _read(run: _Run, piece: Piece, named: re.Match[str] | None) -> Iterator[Foun
     builder = TraceBuilder(f"tau-{domain}-{run.task_id}-{run.trial}-{digest}")
     turns: list[Turn] = []
     for turn in turns_of(run.traj, piece.where, builder.session):
-        if isinstance(turn, Remark):
+        if isinstance(turn, Diagnostic):
             yield turn
         else:
             turns.append(turn)
     written = _is_written(run, turns)
     policy, turns_after = without_policy(turns)
     spoken = list(map(_outcomes, _read_calls(turns_after) if written else turns_after))
-    cast = Cast([step for turn in spoken for step in turn.steps], (HUMAN, AGENT))
+    participants = Participants([step for turn in spoken for step in turn.steps], (HUMAN, AGENT))
     yield builder.put(
-        _opened(run, f"tau-{domain}", cast, policy, named), ENVIRONMENT, "environment", 0.0
+        _opened(run, f"tau-{domain}", participants, policy, named), ENVIRONMENT, "environment", 0.0
     )
-    talk = ConversationBuilder(builder, cast)
+    talk = ConversationBuilder(builder, participants)
     for turn in spoken:
         yield from talk.add(turn.number, turn.steps, 0.0, f"{piece.where}, message {turn.number}")
     cost = amount_of(run.info.get("user_cost"))
@@ -180,7 +180,7 @@ def _read(run: _Run, piece: Piece, named: re.Match[str] | None) -> Iterator[Foun
             request="",
             cost=cost,
         )
-        yield builder.put(called, *cast.of(HUMAN), 0.0)
+        yield builder.put(called, *participants.of(HUMAN), 0.0)
     ending = _ending(run, spoken)
     yield from talk.add(len(run.traj) + 1, [ending], 0.0, piece.where)
     broken = ending.detail if ending.reason == "failed" else None
@@ -193,21 +193,25 @@ def _domain(policy: str) -> str:
 
 
 def _opened(
-    run: _Run, task: str, cast: Cast, policy: str | None, named: re.Match[str] | None
+    run: _Run,
+    task: str,
+    participants: Participants,
+    policy: str | None,
+    named: re.Match[str] | None,
 ) -> SessionOpened:
     private: dict[str, JSON] = {}
     held = run.info.get("task")
     if isinstance(held, Mapping):
         told = {key: held[key] for key in ("user_id", "instruction") if key in held}
-        private[cast.of(HUMAN)[0]] = told
+        private[participants.of(HUMAN)[0]] = told
         private[SCORER.name] = {key: held[key] for key in ("actions", "outputs") if key in held}
     if policy is not None:
-        private[cast.of(AGENT)[0]] = {"policy": policy}
+        private[participants.of(AGENT)[0]] = {"policy": policy}
     return SessionOpened(
         task=task,
         instance=str(run.task_id),
         problem=str(run.task_id),
-        participants=cast.participants(
+        participants=participants.listed(
             models={AGENT: named["model"], HUMAN: named["user"]} if named else {},
             policies={
                 AGENT: named["agent"] if named else None,
@@ -405,34 +409,34 @@ def _simulation(data: bytes, where: str, about: _About, reading: Reading) -> Ite
     try:
         found = decode(data, _Simulation)
     except InvalidInput as error:
-        yield Remark("problem", f"no simulation of τ²-bench: {error}", where)
+        yield Diagnostic("problem", f"no simulation of τ²-bench: {error}", where)
         return
     if found.messages is None:
-        yield Remark("problem", "a simulation without messages: it was of speech", where)
+        yield Diagnostic("problem", "a simulation without messages: it was of speech", where)
         return
     name = found.id or codec.digest(found.messages)[:12]
     builder = TraceBuilder(f"tau-{name}")
     turns: list[Turn] = []
     for turn in turns_of(list(_flat(found.messages)), where, builder.session):
-        if isinstance(turn, Remark):
+        if isinstance(turn, Diagnostic):
             yield turn
         else:
             turns.append(_marked(turn))
     policy, turns_after = without_policy(turns)
     # Agents may be on their own; then there are messages, and none of a user.
     sides = (AGENT,) if turns_after else (AGENT, HUMAN)
-    cast = Cast([step for turn in turns_after for step in turn.steps], sides)
+    participants = Participants([step for turn in turns_after for step in turn.steps], sides)
     start = seconds_of(found.start_time, reading.zone)
     times = [seconds_of(stamp_of(turn.item), reading.zone) for turn in turns_after]
     start = next((time for time in (start, *times) if time is not None), None)
-    opened = _opened_2(found, about, cast, policy, start is not None, reading)
+    opened = _opened_2(found, about, participants, policy, start is not None, reading)
     yield builder.put(opened, ENVIRONMENT, "environment", start or 0.0)
-    talk = ConversationBuilder(builder, cast)
+    talk = ConversationBuilder(builder, participants)
     for turn, time in zip(turns_after, times, strict=True):
         now = builder.time if time is None else time
         called = _called(turn.item, about.info)
         if called is not None:
-            yield builder.put(called, *cast.of(str(turn.item["role"])), now)
+            yield builder.put(called, *participants.of(str(turn.item["role"])), now)
         yield from talk.add(turn.number, turn.steps, now, f"{where}, message {turn.number}")
     end = seconds_of(found.end_time, reading.zone)
     ending = _ending_2(found, turns_after)
@@ -469,7 +473,7 @@ def _marked(turn: Turn) -> Turn:
 def _opened_2(
     found: _Simulation,
     about: _About,
-    cast: Cast,
+    participants: Participants,
     policy: str | None,
     timed: bool,
     reading: Reading,
@@ -478,27 +482,27 @@ def _opened_2(
     private: dict[str, JSON] = {}
     told = found.policy or policy or info.environment_info.policy
     if told:
-        private[cast.of(AGENT)[0]] = {"policy": told}
+        private[participants.of(AGENT)[0]] = {"policy": told}
     if task is not None and task.user_scenario is not None:
-        private[cast.of(HUMAN)[0]] = {"scenario": task.user_scenario}
+        private[participants.of(HUMAN)[0]] = {"scenario": task.user_scenario}
     if task is not None and task.evaluation_criteria is not None:
         private[SCORER.name] = {"criteria": task.evaluation_criteria}
     imported: dict[str, JSON] = {"format": "tau"}
     if timed:
         imported["zone"] = zone_name(reading.zone)
-    participants = cast.participants(
+    everyone = participants.listed(
         models={AGENT: info.agent_info.llm, HUMAN: info.user_info.llm},
         policies={
             AGENT: info.agent_info.implementation,
             HUMAN: info.user_info.implementation or SIMULATED,
         },
     )
-    alone = all(one.role != "human" for one in participants)
+    alone = all(one.role != "human" for one in everyone)
     return SessionOpened(
         task=info.environment_info.domain_name,
         instance=str(found.task_id),
         problem=str(found.task_id),
-        participants=participants,
+        participants=everyone,
         clock="utc" if timed else "virtual",
         seed=found.seed,
         request=task.ticket if task is not None and alone else None,

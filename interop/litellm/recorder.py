@@ -155,8 +155,8 @@ class CallRecorder:
             return
         event = model_called(details, response, began, ended, attempt)
         recorder = self._log.recorder
-        lane = recorder.lane_nowait(owner.session, self._about)
-        names = {one.name: one.role for one in lane.opened.participants}
+        queue = recorder.queue_nowait(owner.session, self._about)
+        names = {one.name: one.role for one in queue.opened.participants}
         ident = f"litellm/{call}" if attempt == 1 else f"litellm/{call}/{attempt}"
         entry = QueuedCommand(
             "called_model",
@@ -167,8 +167,8 @@ class CallRecorder:
             Receipt(owner.session),
             ident if call else None,
         )
-        if not recorder.hand_over(lane, entry):  # its callers wait for room; LiteLLM must not
-            recorder.intake.drop(lane, entry)
+        if not recorder.hand_over(queue, entry):  # its callers wait for room; LiteLLM must not
+            recorder.intake.drop(queue, entry)
         with self._lock:
             if entry.receipt.error is None:
                 self._recorded += 1

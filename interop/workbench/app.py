@@ -25,14 +25,13 @@ from ..http.clients import Proxies
 from ..http.limits import HttpLimits
 from ..http.responses import as_json, on_error, problem
 from .access.entering import entering_routes
-from .access.guard import BenchGuard, HostNames
+from .access.guard import AccessGuard, HostNames
 from .access.identity import Access
 from .access.rates import Rate
 from .access.sharing import Links
 from .alerts.routes import alert_routes
 from .alerts.rules import AlertRule
 from .asset_files import asset_route
-from .bench import Bench, BenchLimits
 from .compare import compare_routes
 from .exporting import export_routes
 from .frame import ENTRANCE, problem_page
@@ -42,10 +41,11 @@ from .session.forking import Forker
 from .session.routes import session_routes
 from .sessions.routes import session_list_routes
 from .sharing import share_routes
+from .state import Workbench, WorkbenchLimits
 
 __all__ = ("PARTS", "Part", "make_bench", "make_workbench")
 
-Part: TypeAlias = Callable[[Bench], Sequence[BaseRoute]]
+Part: TypeAlias = Callable[[Workbench], Sequence[BaseRoute]]
 """Makes the routes of a part of the workbench."""
 
 PARTS: tuple[Part, ...] = (
@@ -67,12 +67,12 @@ def make_bench(
     *,
     name: str,
     options: Options | None = None,
-    limits: BenchLimits | None = None,
+    limits: WorkbenchLimits | None = None,
     http: HttpLimits | None = None,
     stopping: anyio.Event | None = None,
     forks: Forker | None = None,
     alerts: Sequence[AlertRule] = (),
-) -> Bench:
+) -> Workbench:
     """The shared state of a workbench's parts; ``sessions.run()`` is for the caller to run.
 
     Args:
@@ -89,14 +89,14 @@ def make_bench(
     options = options or Options()
     index = SessionIndex(log)
     places = {"/sessions", "/live", "/compare", "/review", *(["/alerts"] if alerts else ())}
-    return Bench(
+    return Workbench(
         log=log,
         name=name,
         sessions=index,
         lists=SessionLists(index, SessionLines(log, options)),
         access=access,
         options=options,
-        limits=limits or BenchLimits(),
+        limits=limits or WorkbenchLimits(),
         http=http or HttpLimits(),
         streams=set(),
         stopping=stopping or anyio.Event(),
@@ -109,7 +109,7 @@ def make_bench(
 
 
 def make_workbench(
-    bench: Bench,
+    workbench: Workbench,
     hosts: HostNames | None = None,
     parts: Sequence[Part] = PARTS,
     *,
@@ -119,37 +119,39 @@ def make_workbench(
     """The app.
 
     Args:
-        bench: the shared state of its parts.
+        workbench: the shared state of its parts.
         hosts: the names that it may be addressed by, besides this machine's own.
         parts: what it consists of.
         proxy_header: by which a reverse proxy names the user who has signed in there.
         open_at: beginnings of paths that need no identity; what is there looks after itself.
     """
-    limits = bench.limits
-    proxies = Proxies(bench.http.proxies)
+    limits = workbench.limits
+    proxies = Proxies(workbench.http.proxies)
 
     async def health(request: Request) -> Response:
-        await bench.log.checkpoint("health", "1")  # raises if the log cannot be read
+        await workbench.log.checkpoint("health", "1")  # raises if the log cannot be read
         return as_json({"status": "ok", "version": __version__})
 
     app = Starlette(
         routes=[
-            *entering_routes(bench.access, Rate(*limits.entries), proxies, ENTRANCE, bench.links),
+            *entering_routes(
+                workbench.access, Rate(*limits.entries), proxies, ENTRANCE, workbench.links
+            ),
             Route("/healthz", health),
             asset_route(),
-            *(route for part in parts for route in part(bench)),
+            *(route for part in parts for route in part(workbench)),
         ],
         middleware=[
             Middleware(
-                BenchGuard,
-                access=bench.access,
+                AccessGuard,
+                access=workbench.access,
                 hosts=hosts or HostNames(),
                 reads=Rate(*limits.reads),
                 writes=Rate(*limits.writes),
                 proxies=proxies,
                 proxy_header=proxy_header,
                 open_at=open_at,
-                links=bench.links,
+                links=workbench.links,
             )
         ],
         exception_handlers={HTTPException: _on_http_error, DuologError: on_error},

@@ -27,13 +27,13 @@ from ...scoring.trajectory.points import Trajectory
 from ..http.sse import EventStream
 from .access.guard import identity_of
 from .access.roles import readers
-from .bench import Bench
 from .events import message, streaming
 from .frame import page
 from .markup.agents import AgentMarks
 from .markup.html import Html, Node, tag
 from .sessions.address import ListAddress, parse_address
 from .sessions.searching import searched
+from .state import Workbench
 
 __all__ = ("MOST", "compare_routes")
 
@@ -47,9 +47,9 @@ _STEP: Final = 25  # sessions between two messages
 _Made = TypeVar("_Made")
 
 
-def compare_routes(bench: Bench) -> Sequence[Route]:
+def compare_routes(workbench: Workbench) -> Sequence[Route]:
     """The routes."""
-    routes = _Routes(bench)
+    routes = _Routes(workbench)
     return (
         Route("/compare", readers(routes.page)),
         Route("/v1/compare/stream", readers(routes.stream)),
@@ -60,8 +60,8 @@ def compare_routes(bench: Bench) -> Sequence[Route]:
 class _Routes:
     """The endpoints, with their shared state."""
 
-    def __init__(self, bench: Bench) -> None:
-        self._bench = bench
+    def __init__(self, workbench: Workbench) -> None:
+        self._workbench = workbench
         self._threads = anyio.CapacityLimiter(1)
 
     async def page(self, request: Request) -> Response:
@@ -93,7 +93,7 @@ class _Routes:
             ),
         ]
         return page(
-            self._bench,
+            self._workbench,
             identity_of(request),
             "Compare",
             *contents,
@@ -107,20 +107,20 @@ class _Routes:
         parameters = request.query_params.multi_items()
         address = parse_address(parameters).first_page()
         wanted = [value for key, value in parameters if key == "agents"]
-        return streaming(self._bench, self._messages(address, wanted))
+        return streaming(self._workbench, self._messages(address, wanted))
 
     async def _messages(
         self, address: ListAddress, wanted: Sequence[str]
     ) -> AsyncGenerator[ServerSentEvent, None]:
-        index = self._bench.sessions
+        index = self._workbench.sessions
         while not index.loaded:
             yield message(
                 "progress",
                 {"text": f"reading the list: {quantity(len(index), 'session')} so far …"},
             )
             await index.wait()
-        query, _ = await searched(self._bench, address)
-        listed = self._bench.lists.of(query, address.order)
+        query, _ = await searched(self._workbench, address)
+        listed = self._workbench.lists.of(query, address.order)
         await listed.refresh()
         sessions = [*listed.page(MOST).sessions]
         rows: list[Folded] = []
@@ -133,7 +133,7 @@ class _Routes:
         whole = [one for one in rows if not one.session.unreadable]
         kept = [trajectory_of(one) for one in self._without_forks(whole)]
         made = await self._in_thread(
-            partial(_compared, kept, wanted, self._bench.options.taus, None)
+            partial(_compared, kept, wanted, self._workbench.options.taus, None)
         )
         if isinstance(made, InvalidInput):
             yield message("report", {"html": "", "figures": [], "text": f"{made}."})
@@ -149,7 +149,7 @@ class _Routes:
         marks = AgentMarks(index.values("agent"))
         links = {one.session: _LINK + quote(one.session, safe="") for one in made.report.scores}
         document = made.document(
-            marks=marks.places, links=links, weak=self._bench.options.judge != "auto"
+            marks=marks.places, links=links, weak=self._workbench.options.judge != "auto"
         )
         yield message(
             "report",
@@ -169,14 +169,14 @@ class _Routes:
         for one in sessions:
             agent = one.group.get("agent", "")
             if agent in played and picked.task in (None, one.group.get("task", "")):
-                records = self._bench.log.read(one.session)
+                records = self._workbench.log.read(one.session)
                 played[agent] += (await fold_oversight(records)).values()
         groups = {agent: summarise(some) for agent, some in played.items() if some}
         return OversightReport(by="agent", groups=groups)
 
     async def _rows(self, sessions: Sequence[SessionSummary]) -> AsyncIterator[Folded]:
         """The rows of sessions, as the lists have them."""
-        lines = self._bench.lists.lines
+        lines = self._workbench.lists.lines
         for start in range(0, len(sessions), AT_ONCE):
             batch = sessions[start : start + AT_ONCE]
             await lines.prefetch(batch)
@@ -191,7 +191,7 @@ class _Routes:
                 one
                 for one in rows
                 if one.session.forked_from is None
-                or self._bench.sessions.place(one.session.forked_from) is None
+                or self._workbench.sessions.place(one.session.forked_from) is None
             ),
             key=lambda one: one.session.key,
         )

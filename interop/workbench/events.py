@@ -12,7 +12,7 @@ from starlette.requests import Request
 
 from ...engine.errors import InvalidInput
 from ..http.sse import EventStream
-from .bench import Bench
+from .state import Workbench
 
 __all__ = ("message", "position_of", "streaming")
 
@@ -37,7 +37,7 @@ def position_of(request: Request) -> int:
     return int(text)
 
 
-def streaming(bench: Bench, messages: AsyncIterator[ServerSentEvent]) -> EventStream:
+def streaming(workbench: Workbench, messages: AsyncIterator[ServerSentEvent]) -> EventStream:
     """The response that sends messages until the client leaves or the server stops.
 
     While nothing happens it sends a ``beat`` now and then: a page that hears none knows that its
@@ -46,7 +46,7 @@ def streaming(bench: Bench, messages: AsyncIterator[ServerSentEvent]) -> EventSt
     Raises:
         HTTPException: too many streams are open.
     """
-    if len(bench.streams) >= bench.http.streams:
+    if len(workbench.streams) >= workbench.http.streams:
         raise HTTPException(503, "as many streams as may be are open already", {"Retry-After": "1"})
 
     @asynccontextmanager
@@ -54,9 +54,9 @@ def streaming(bench: Bench, messages: AsyncIterator[ServerSentEvent]) -> EventSt
         async with aclosing(messages) as iterator:  # type: ignore[type-var]
             yield iterator
 
-    every = bench.limits.heartbeat
+    every = workbench.limits.heartbeat
 
     def beat() -> ServerSentEvent:
         return message("beat", {"every": every})
 
-    return EventStream(entered(), bench.stopping, every, bench.streams, beat)
+    return EventStream(entered(), workbench.stopping, every, workbench.streams, beat)

@@ -20,9 +20,9 @@ from ...scoring.report.export import flat_row
 from .access.disclosure import Disclosure
 from .access.guard import identity_of
 from .access.roles import readers
-from .bench import Bench
 from .sessions.address import parse_address
 from .sessions.searching import searched
+from .state import Workbench
 
 __all__ = ("export_routes",)
 
@@ -31,9 +31,9 @@ _NAME: Final = 1000  # characters of a session's id
 _TYPES: Final = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
 
 
-def export_routes(bench: Bench) -> Sequence[Route]:
+def export_routes(workbench: Workbench) -> Sequence[Route]:
     """The routes."""
-    routes = _Routes(bench)
+    routes = _Routes(workbench)
     return (
         Route("/v1/export/sessions", readers(routes.sessions)),
         Route("/v1/export/session", readers(routes.session)),
@@ -44,8 +44,8 @@ def export_routes(bench: Bench) -> Sequence[Route]:
 class _Routes:
     """The endpoints."""
 
-    def __init__(self, bench: Bench) -> None:
-        self._bench = bench
+    def __init__(self, workbench: Workbench) -> None:
+        self._workbench = workbench
 
     async def sessions(self, request: Request) -> Response:
         """The sessions of a list, in its order, all pages of it."""
@@ -54,8 +54,8 @@ class _Routes:
         if form not in _TYPES:
             raise InvalidInput(f"a list is exported as csv or json, not as {form[:40]!r}")
         address = parse_address((key, one) for key, one in given if key != "format").first_page()
-        query, _ = await searched(self._bench, address)
-        lists, index = self._bench.lists, self._bench.sessions
+        query, _ = await searched(self._workbench, address)
+        lists, index = self._workbench.lists, self._workbench.sessions
         found = lists.of(query, address.order)
         await found.refresh()
         if len(found) > _MOST:
@@ -76,11 +76,11 @@ class _Routes:
         session = request.query_params.get("id", "")[:_NAME]
         disclosure = Disclosure(identity_of(request))
         try:
-            await self._bench.log.summary(session)
+            await self._workbench.log.summary(session)
         except SessionNotFound as error:
             raise HTTPException(404, str(error)) from None
         parts: list[bytes] = []
-        async for record in self._bench.log.read_all(session=session):
+        async for record in self._workbench.log.read_all(session=session):
             seen = disclosure.see(record)
             if seen is not None:
                 parts.append(to_jsonl(seen))

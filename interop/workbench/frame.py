@@ -8,9 +8,9 @@ from starlette.responses import HTMLResponse, Response
 
 from ...scoring.display.texts import shorten
 from .access.identity import Identity
-from .bench import Bench
 from .markup.html import Html, Node, document, join, tag
 from .sharing import share_dialog
+from .state import Workbench
 
 __all__ = ("ENTRANCE", "page", "plain_page", "problem_page")
 
@@ -45,7 +45,7 @@ _KEYS: Final = {
 
 
 def page(
-    bench: Bench,
+    workbench: Workbench,
     identity: Identity,
     title: str,
     *contents: Node,
@@ -58,7 +58,7 @@ def page(
     """A page of the workbench.
 
     Args:
-        bench: the shared state of the parts.
+        workbench: the shared state of the parts.
         identity: of the user.
         title: of the page; the log's name is added.
         contents: of its main part.
@@ -70,8 +70,8 @@ def page(
     """
     places = _PLACES if identity.reads_log else ()
     hidden = () if identity.role == "operator" else ("/review",)
-    shown = [one for one in places if one[0] in bench.places and one[0] not in hidden]
-    shares = identity.role == "operator" and not bench.access.read_only
+    shown = [one for one in places if one[0] in workbench.places and one[0] not in hidden]
+    shares = identity.role == "operator" and not workbench.access.read_only
     navigation = [
         tag("a", name, href=place, aria_current="page" if place == at else None)
         for place, name in shown
@@ -81,7 +81,7 @@ def page(
         tag("a", "Skip to the contents", href="#main", class_="skip"),
         tag("span", "Duolog", class_="brand"),
         tag("nav", *navigation, aria_label="Pages"),
-        tag("span", shorten(bench.name, _TITLE) if identity.reads_log else None, class_="log"),
+        tag("span", shorten(workbench.name, _TITLE) if identity.reads_log else None, class_="log"),
         tag("span", identity.role, class_="role", title="what you may do here"),
         tag("button", "Share", type="button", id="show-share", aria_haspopup="dialog")
         if shares
@@ -102,7 +102,7 @@ def page(
     )
     scripts = (script, "keys.js") if identity.reads_log else (script,)
     scripts = (*scripts, "share.js") if shares else scripts
-    head = _head(f"{title} · {bench.name}" if identity.reads_log else title, *scripts)
+    head = _head(f"{title} · {workbench.name}" if identity.reads_log else title, *scripts)
     return HTMLResponse(document(head, body), status)
 
 

@@ -23,12 +23,12 @@ from ...scoring.index.query import parse_query
 from ..http.sse import EventStream
 from .access.guard import identity_of
 from .access.roles import readers
-from .bench import Bench
 from .events import message, position_of, streaming
 from .frame import page
 from .links import session_link
 from .markup.html import Html, Node, tag
 from .sessions.rows import utility_cell
+from .state import Workbench
 
 __all__ = ("LiveSessions", "Urgency", "live_messages", "live_routes", "open_row", "urgency")
 
@@ -64,23 +64,25 @@ def urgency(line: SessionLine) -> Urgency:
     return (line.stall, line.row.waiting, line.flat)
 
 
-def live_routes(bench: Bench) -> Sequence[Route]:
+def live_routes(workbench: Workbench) -> Sequence[Route]:
     """The routes."""
-    live = LiveSessions(bench)
+    live = LiveSessions(workbench)
 
     async def shown(request: Request) -> Response:
         contents = _contents()
-        return page(bench, identity_of(request), "Live", *contents, script="live.js", at="/live")
+        return page(
+            workbench, identity_of(request), "Live", *contents, script="live.js", at="/live"
+        )
 
     async def stream(request: Request) -> EventStream:
-        return streaming(bench, live_messages(live, position_of(request)))
+        return streaming(workbench, live_messages(live, position_of(request)))
 
     return Route("/live", readers(shown)), Route("/v1/live/stream", readers(stream))
 
 
 async def live_messages(live: LiveSessions, after: int) -> AsyncGenerator[ServerSentEvent, None]:
     """The open sessions that moved, whatever the client had, and then those that change."""
-    index = live.bench.sessions
+    index = live.workbench.sessions
     shown: dict[str, int] = {}
     while True:
         position = index.position
@@ -97,7 +99,7 @@ async def live_messages(live: LiveSessions, after: int) -> AsyncGenerator[Server
         if index.position <= position:
             with anyio.move_on_after(_AGING):
                 await index.wait()
-        await anyio.sleep(_SLOWER * live.bench.limits.pace)
+        await anyio.sleep(_SLOWER * live.workbench.limits.pace)
 
 
 @final
@@ -107,29 +109,29 @@ class LiveSessions:
     A session on a virtual clock has no date. It has moved if this program saw a record of it arrive.
 
     Args:
-        bench: the shared state of the workbench.
+        workbench: the shared state of the workbench.
         now: seconds since 1970.
     """
 
-    def __init__(self, bench: Bench, now: Callable[[], float] = time) -> None:
-        self.bench = bench
+    def __init__(self, workbench: Workbench, now: Callable[[], float] = time) -> None:
+        self.workbench = workbench
         self._now = now
 
     def _moved(self, summary: SessionSummary) -> bool:
         """Whether a session has a record of the last minutes."""
         last = summary.last
         if is_virtual(summary.opened):
-            last = self.bench.sessions.arrived.get(summary.session, -math.inf)
+            last = self.workbench.sessions.arrived.get(summary.session, -math.inf)
         return self._now() - last < _MINUTES * 60
 
     async def row(self, summary: SessionSummary) -> str:
         """The row of an open session."""
-        line = await self.bench.lists.lines.line(summary)
-        return open_row(summary, line, self.bench.options.taus).text
+        line = await self.workbench.lists.lines.line(summary)
+        return open_row(summary, line, self.workbench.options.taus).text
 
     def note(self, shown: int) -> str:
         """How many sessions moved, and how many are open."""
-        index = self.bench.sessions
+        index = self.workbench.sessions
         if not index.loaded:
             so_far = quantity(len(index), "session")
             return f"open ones among the latest; reading the list: {so_far} so far …"
@@ -139,11 +141,11 @@ class LiveSessions:
 
     async def open(self) -> Sequence[SessionSummary]:
         """The open sessions that moved, those first that were written to last."""
-        if not self.bench.sessions.loaded:
-            latest = await self.bench.sessions.latest(_MOST)
+        if not self.workbench.sessions.loaded:
+            latest = await self.workbench.sessions.latest(_MOST)
             found = [summary for summary in latest if summary.state == "open"]
         else:
-            shown = self.bench.lists.of(_OPEN, _LATEST)
+            shown = self.workbench.lists.of(_OPEN, _LATEST)
             await shown.refresh()
             found = [*shown.page(_MOST).sessions]
         return [summary for summary in found if self._moved(summary)]

@@ -34,13 +34,13 @@ from ..http.responses import as_json
 from .access.body import read_body
 from .access.guard import identity_of
 from .access.roles import operators, readers
-from .bench import Bench
 from .frame import page
 from .links import session_link
 from .markup.html import Html, Node, join, tag
 from .sessions.address import parse_address
 from .sessions.rows import title_of
 from .sessions.searching import searched
+from .state import Workbench
 
 __all__ = ("review_panel", "review_routes")
 
@@ -66,9 +66,9 @@ class _Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 _decode = msgspec.json.Decoder(_Asked).decode
 
 
-def review_routes(bench: Bench) -> Sequence[Route]:
+def review_routes(workbench: Workbench) -> Sequence[Route]:
     """The routes."""
-    routes = _Routes(bench)
+    routes = _Routes(workbench)
     return (
         Route("/review", operators(routes.page)),
         Route("/v1/reviews", readers(routes.panel)),
@@ -82,14 +82,14 @@ def review_routes(bench: Bench) -> Sequence[Route]:
 class _Routes:
     """The endpoints."""
 
-    def __init__(self, bench: Bench) -> None:
-        self._bench = bench
+    def __init__(self, workbench: Workbench) -> None:
+        self._workbench = workbench
 
     async def panel(self, request: Request) -> Response:
         """The reviews of a session, as HTML."""
         session = request.query_params.get("session", "")[:_NAME]
         try:
-            reviews = await read_reviews(self._bench.log, session)
+            reviews = await read_reviews(self._workbench.log, session)
         except SessionNotFound as error:
             raise HTTPException(404, str(error)) from None
         return as_json({"html": join(_given(reviews)).text})
@@ -97,7 +97,7 @@ class _Routes:
     async def add(self, request: Request) -> Response:
         """Adds a review to sessions; says which of them it could not be added to, and why."""
         try:
-            asked = _decode(await read_body(request, self._bench.limits.body))
+            asked = _decode(await read_body(request, self._workbench.limits.body))
         except msgspec.DecodeError as error:
             raise InvalidInput(f"cannot read the review: {error}") from error
         if not 0 < len(asked.sessions) <= _AT_ONCE:
@@ -109,7 +109,7 @@ class _Routes:
         failed: dict[str, str] = {}
         for session in asked.sessions:
             try:
-                await add_review(self._bench.log, session, asked.by.strip(), asked.review)
+                await add_review(self._workbench.log, session, asked.by.strip(), asked.review)
             except DuologError as error:
                 if len(asked.sessions) == 1:
                     raise
@@ -119,7 +119,7 @@ class _Routes:
     async def next(self, request: Request) -> Response:
         """The next session that a reviewer has not reviewed, after one of them; and how many are left."""
         found = await self._left(request)
-        index = self._bench.sessions
+        index = self._workbench.sessions
         here = index.place(request.query_params.get("here", "")[:_NAME])
         places = [place for place in found.places() if place != here]
         later = [place for place in places if here is None or place > here]
@@ -130,7 +130,7 @@ class _Routes:
     async def queue(self, request: Request) -> Response:
         """The sessions that a reviewer has not reviewed, as HTML."""
         found = await self._left(request)
-        index = self._bench.sessions
+        index = self._workbench.sessions
         summaries = [index.summaries[place] for place in found.places(0, _LISTED)]
         rows = [tag("li", session_link(one.session, title_of(one))) for one in summaries]
         more = len(found) - len(rows)
@@ -142,7 +142,7 @@ class _Routes:
 
     async def page(self, request: Request) -> Response:
         """The page of the queue."""
-        bench = self._bench
+        workbench = self._workbench
         address = parse_address(
             (key, value) for key, value in request.query_params.multi_items() if key != "by"
         )
@@ -167,7 +167,7 @@ class _Routes:
             tag("div", id="queue", class_="queue"),
         ]
         return page(
-            bench, identity_of(request), "Review", *contents, script="queue.js", at="/review"
+            workbench, identity_of(request), "Review", *contents, script="queue.js", at="/review"
         )
 
     async def _left(self, request: Request) -> SessionList:
@@ -175,9 +175,9 @@ class _Routes:
         by = request.query_params.get("by", "").strip()
         check_reviewer(by)
         kept = [(key, value) for key, value in given if key not in ("by", "here")]
-        query, _ = await searched(self._bench, parse_address(kept))
+        query, _ = await searched(self._workbench, parse_address(kept))
         query = _not_by(query, by)
-        found = self._bench.lists.of(query, BEGUN)
+        found = self._workbench.lists.of(query, BEGUN)
         await found.refresh()
         return found
 

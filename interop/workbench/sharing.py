@@ -16,8 +16,8 @@ from ..http.responses import as_json
 from .access.body import read_body
 from .access.roles import operators
 from .access.sharing import Link
-from .bench import Bench
 from .markup.html import Html, Node, tag
+from .state import Workbench
 
 __all__ = ("share_dialog", "share_routes")
 
@@ -40,9 +40,9 @@ _decode_wanted = msgspec.json.Decoder(_Wanted).decode
 _decode_revoked = msgspec.json.Decoder(_Revoked).decode
 
 
-def share_routes(bench: Bench) -> Sequence[Route]:
+def share_routes(workbench: Workbench) -> Sequence[Route]:
     """The routes."""
-    routes = _Routes(bench)
+    routes = _Routes(workbench)
     return (
         Route("/v1/links", operators(routes.links)),
         Route("/v1/links/make", operators(routes.make), methods=["POST"]),
@@ -54,30 +54,30 @@ def share_routes(bench: Bench) -> Sequence[Route]:
 class _Routes:
     """The endpoints."""
 
-    def __init__(self, bench: Bench) -> None:
-        self._bench = bench
+    def __init__(self, workbench: Workbench) -> None:
+        self._workbench = workbench
 
     async def links(self, request: Request) -> Response:
         """The links, as rows of a table."""
-        rows = [_row(one).text for one in self._bench.links.listed()]
+        rows = [_row(one).text for one in self._workbench.links.listed()]
         return as_json({"rows": rows})
 
     async def make(self, request: Request) -> Response:
         """Makes a link; its token is in this answer only."""
         try:
-            wanted = _decode_wanted(await read_body(request, self._bench.limits.body))
+            wanted = _decode_wanted(await read_body(request, self._workbench.limits.body))
         except msgspec.DecodeError as error:
             raise InvalidInput(f"cannot read the request for a link: {error}") from error
-        _, token = self._bench.links.make(wanted.role, wanted.days, wanted.name.strip())
+        _, token = self._workbench.links.make(wanted.role, wanted.days, wanted.name.strip())
         return as_json({"token": token})
 
     async def revoke(self, request: Request) -> Response:
         """Revokes a link."""
         try:
-            asked = _decode_revoked(await read_body(request, self._bench.limits.body))
+            asked = _decode_revoked(await read_body(request, self._workbench.limits.body))
         except msgspec.DecodeError as error:
             raise InvalidInput(f"cannot read which link to revoke: {error}") from error
-        await self._bench.links.revoke(asked.id)
+        await self._workbench.links.revoke(asked.id)
         return as_json({"revoked": asked.id})
 
 

@@ -106,7 +106,7 @@ class Sample:
         self._clusters = None if clusters is None else _numbered(clusters)
         self._resamples = resamples
         self._summaries: dict[str, _Summary] = {}
-        self._lanes: dict[str, tuple[Floats, Floats]] = {}
+        self._resampled: dict[str, tuple[Floats, Floats]] = {}
         n = len(self._of(next(iter(columns)))) if columns else 0
         self._sessions = n
         if resamples and 1 < n <= LARGE:
@@ -176,7 +176,7 @@ class Sample:
             return value - width, value + width
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             again = formula(
-                *[sums / counts for sums, counts in map(self._lanes.__getitem__, names)]
+                *[sums / counts for sums, counts in map(self._resampled.__getitem__, names)]
             )
         return interval(again)
 
@@ -197,33 +197,35 @@ class Sample:
 
     def _resample(self, seed: str) -> None:
         """Sums of each column over resamples, and how many of the drawn sessions have a value."""
-        lanes: list[Floats] = []
+        summands: list[Floats] = []
         known: dict[bytes, int] = {}
         places: dict[str, tuple[int, int | None]] = {}
         if (
             self._clusters is not None
         ):  # how many sessions are drawn differs from resample to resample
             known[np.ones(self._sessions, np.bool_).tobytes()] = 0
-            lanes.append(np.ones(self._sessions))
+            summands.append(np.ones(self._sessions))
         for name in self._columns:
             column = self._of(name)
             present = ~np.isnan(column)
             counted = None
             if self._clusters is not None or not present.all():
-                counted = known.setdefault(present.tobytes(), len(lanes))
-                if counted == len(lanes):
-                    lanes.append(present.astype(np.float64))
-            places[name] = len(lanes), counted
-            lanes.append(np.where(present, column, 0.0))
+                counted = known.setdefault(present.tobytes(), len(summands))
+                if counted == len(summands):
+                    summands.append(present.astype(np.float64))
+            places[name] = len(summands), counted
+            summands.append(np.where(present, column, 0.0))
         if self._clusters is not None:
-            lanes = [np.bincount(self._clusters, lane).astype(np.float64) for lane in lanes]
-        rows = np.ascontiguousarray(np.stack(lanes, axis=1)) + 0.0  # no negative zero
+            summands = [
+                np.bincount(self._clusters, summand).astype(np.float64) for summand in summands
+            ]
+        rows = np.ascontiguousarray(np.stack(summands, axis=1)) + 0.0  # no negative zero
         rows = rows[np.argsort(rows.view(f"V{rows.itemsize * rows.shape[1]}").ravel())]
         sums = np.concatenate([counts @ rows for counts in draws(len(rows), self._resamples, seed)])
         whole = np.full(len(sums), float(len(rows)))
-        self._lanes = {
-            name: (sums[:, lane], whole if counted is None else sums[:, counted])
-            for name, (lane, counted) in places.items()
+        self._resampled = {
+            name: (sums[:, at], whole if counted is None else sums[:, counted])
+            for name, (at, counted) in places.items()
         }
 
 

@@ -1,6 +1,6 @@
 """Checks the contract of tasks: what holds of any task that results can be compared on.
 
-It needs of a task, beyond what a run does: ``witness(instance, seed)``, the best reachable output, and
+It needs of a task, beyond what a run does: ``best_output(instance, seed)``, the best reachable output, and
 ``scorers(opened)``, which measure a recorded session again. A `duolog.tasks.kit` task has both.
 """
 
@@ -27,7 +27,7 @@ from ...engine.scorers.protocol import Scorer
 from ...engine.session.runner import Session
 from ...engine.session.view import Visibility
 from ...engine.task import NOBODY, Cell, Setting, Task
-from ...tasks.kit import Witness
+from ...tasks.kit import BestOutput
 from ..folds import by, records_of
 from ..sessions import Played, played
 from ..tools import require
@@ -42,7 +42,7 @@ _TELLING = 3
 class CheckedTask(Task, Protocol):
     """A task that states the best utility of its instances, and measures its recorded sessions again."""
 
-    def witness(self, instance: str, seed: int) -> Witness:
+    def best_output(self, instance: str, seed: int) -> BestOutput:
         """The best utility that an instance allows, and an output that reaches it."""
         ...
 
@@ -54,7 +54,7 @@ class CheckedTask(Task, Protocol):
 async def check_task(task: CheckedTask, *, seed: int = 1, instances: int = 3) -> None:
     """Checks that a task keeps its contract, by playing a few of its sessions on rules.
 
-    - Instances are the same each time, and differ; the witness of each is worth what it says, and
+    - Instances are the same each time, and differ; the best output of each is worth what it claims, and
       nobody reaches more while goals stay as they were.
     - Each session records the key of its problem, computed from the instance: it is the same whoever plays and
       whatever the session draws, and other instances have other keys, those of another seed too.
@@ -86,7 +86,7 @@ async def check_task(task: CheckedTask, *, seed: int = 1, instances: int = 3) ->
     _check_instances(task, names, seed)
     _check_problems(task, names, seed, [*pairs, *((agent, NOBODY) for agent in automated)])
     for name in names:
-        await _check_witness(task, name, seed)
+        await _check_best_output(task, name, seed)
     first = [Cell(agent=a, user=u, instance=names[0], seed=seed) for a, u in pairs]
     users = list(task.users)[:1]
     alone = [
@@ -182,25 +182,27 @@ def _check_problems(
             )
 
 
-async def _check_witness(task: CheckedTask, name: str, seed: int) -> None:
-    """The witness of an instance has the utility that it claims."""
-    witness = task.witness(name, seed)
-    where = f"the witness of instance {name}"
-    require(0.0 < witness.value <= 1.0, f"{where} has a value in (0, 1], not {witness.value!r}")
-    if witness.content is None:
+async def _check_best_output(task: CheckedTask, name: str, seed: int) -> None:
+    """The best output of an instance has the utility that it claims."""
+    best_known = task.best_output(name, seed)
+    where = f"the best output of instance {name}"
+    require(
+        0.0 < best_known.value <= 1.0, f"{where} has a value in (0, 1], not {best_known.value!r}"
+    )
+    if best_known.content is None:
         return
     agent = next(agent for agent in task.agents if not task.automated(agent))
     cell = Cell(agent=agent, user=next(iter(task.users)), instance=name, seed=seed)
     opened = _session(task, cell).opened
     human = next(one.name for one in opened.participants if one.role == "human")
-    content = witness.content
+    content = best_known.content
     taken = SnapshotTaken(content=content, digest=codec.digest(content))
     trace = records_of(opened, by("human", taken, actor=human))
     values = [score.value for score in await _measured(task, opened, trace)]
     best = max((value for value in values if value is not None), default=None)
     require(
-        best is not None and abs(best - witness.value) < _CLOSE,
-        f"{where} says that it is worth {witness.value:g}, and is measured as {best}",
+        best is not None and abs(best - best_known.value) < _CLOSE,
+        f"{where} says that it is worth {best_known.value:g}, and is measured as {best}",
     )
 
 
@@ -246,11 +248,11 @@ async def _check_session(task: CheckedTask, cell: Cell) -> None:
         [_plain(score) for score in measured] == [_plain(score) for score in scores],
         f"{who}: measured again, the utility is the same",
     )
-    best = task.witness(cell.instance, cell.seed).value
+    best = task.best_output(cell.instance, cell.seed).value
     changed = any(record.kind == "ProfileChanged" for record in one.trace)
     require(
         changed or max(values) <= best + _CLOSE,
-        f"{who}: they reached {max(values):g}, and the witness says that {best:g} is the best",
+        f"{who}: they reached {max(values):g}, and the best output says that {best:g} is the best",
     )
     for agent in _agents(opened):
         _check_hidden(one.trace, agent, opened, who)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import anyio
 import pytest
-from duolog.agents.adaptive import Adaptive, Outlook
+from duolog.agents.adaptive import Adaptive, Estimate
 from duolog.agents.mind import Intent
 from duolog.engine.events import JSON
 from duolog.engine.records import Record
@@ -135,12 +135,12 @@ def test_each_update_of_the_output_is_a_gain_to_it_whoever_scores(config: dict[s
     """The agent does the same if a scorer is named, because it cannot see that scorer's scores."""
     script = RecordWriter()
     script.opened(config=config)
-    outlook = Outlook()
+    expected = Estimate()
     for said in WORDS:
         script.human(said)
         script.output(f"draft for {said}")
         script.agent("Done.")
-        advice = outlook.look(seen(script.records), worked=True)
+        advice = expected.look(seen(script.records), worked=True)
     assert advice is not None
     assert advice.move == "defer"
     assert advice.why == "what the human said paid"
@@ -150,11 +150,11 @@ def followed(*estimates: float, said: str = "") -> Advice:
     """The advice after drafts with these estimates of the agent; the human answers each draft."""
     script = RecordWriter()
     script.opened()
-    outlook = Outlook(ControlRules(gain=0.05))
+    expected = Estimate(ControlRules(gain=0.05))
     for turn, estimate in enumerate(estimates):
         script.human(f"{said} {WORDS[turn]}")
         script.output(f"draft {turn}")
-        advice = outlook.look(seen(script.records), estimate=estimate, worked=True)
+        advice = expected.look(seen(script.records), estimate=estimate, worked=True)
         script.agent("Done.")
     assert advice is not None
     return advice
@@ -194,7 +194,7 @@ def test_it_asks_before_the_first_output_where_the_rules_say_so() -> None:
 @pytest.mark.parametrize(("steps", "move"), [("hahd", "ask"), ("hhd", "defer"), ("hvd", "ask")])
 def test_whoever_says_something_unasked_may_lead(steps: str, move: str) -> None:
     """``ha``: an answer to a question is none; nor is a vague word."""
-    advice = Outlook(ControlRules(first="follow")).look(played(steps.replace("a", "q")))
+    advice = Estimate(ControlRules(first="follow")).look(played(steps.replace("a", "q")))
     assert advice is not None
     assert advice.move == move
 
@@ -208,7 +208,7 @@ def test_it_knows_nothing_that_its_view_does_not_show() -> None:
     script.scored(0.1, snapshot=draft)
     script.rated(1, 1, judge=None)
     script.human("go on")
-    with_scores = Outlook().look(seen(script.records))
+    with_scores = Estimate().look(seen(script.records))
     bare = [r for r in script.records if r.kind not in ("UtilityScored", "ProgressRated")]
-    assert with_scores == Outlook().look(seen(bare))
-    assert Outlook().look(View("bot", "agent")) is None
+    assert with_scores == Estimate().look(seen(bare))
+    assert Estimate().look(View("bot", "agent")) is None

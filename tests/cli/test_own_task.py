@@ -143,7 +143,7 @@ class Bare:
 SEATLESS = """
         who = Participant(name="h", role="human"), Participant(name="a", role="agent")
         opened = SessionOpened(task="bare", instance="0", participants=who, clock="virtual", seed=1)
-        async def finish(desk): await desk.finish()
+        async def finish(context): await context.finish()
         return Session(id="bare-0", opened=opened, players=tuple(Player(one, finish) for one in who))
 """
 

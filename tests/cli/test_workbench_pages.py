@@ -19,7 +19,7 @@ from playwright.async_api import Page
 from starlette.routing import Route
 from workbench import SECRET, story, visiting, working
 
-TASK = f"{Path(__file__).resolve().parents[1] / 'support' / 'taking_task.py'}:ShoppingTask"
+TASK = f"{Path(__file__).resolve().parents[1] / 'support' / 'participation_task.py'}:ShoppingTask"
 PAGES = {
     "/sessions": "tr[data-measured] svg",
     "/session?id=s2&at=5": "#panel-output .draft > *",
@@ -145,7 +145,7 @@ async def test_every_route_is_closed_to_whom_it_is_not_for(role: str) -> None:
         await fill(log)
         parts = (*PARTS, take_part(SessionHost(log, tasks)))
         async with visiting(log, role, parts=parts) as visitor:
-            routes = [route for part in parts for route in part(visitor.bench)]
+            routes = [route for part in parts for route in part(visitor.workbench)]
             for route in routes:
                 assert isinstance(route, Route)
                 posts = route.methods is not None and "POST" in route.methods

@@ -59,9 +59,9 @@ def test_an_output_that_cannot_be_read_is_worth_nothing_and_says_so(
 
 @pytest.mark.parametrize("name", TASKS)
 def test_a_later_output_that_can_be_read_counts_again(name: str) -> None:
-    witness = find_task(name)
-    [instance] = witness.instances(1, 7)
-    best = witness.witness(instance, 7)  # type: ignore[attr-defined]  # of the shipped tasks
+    task = find_task(name)
+    [instance] = task.instances(1, 7)
+    best = task.best_output(instance, 7)  # type: ignore[attr-defined]  # of the shipped tasks
     found = scored(name, "As discussed, I am on it!", best.content)
     assert "readable" not in found.parts
     assert found.value is not None

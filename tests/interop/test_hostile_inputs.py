@@ -139,13 +139,13 @@ ARCHIVES: dict[str, tuple[Callable[[Path], Path], str]] = {
     "one long sample": (lambda path: archive(path, b'{"id":"' + b"a" * 300_000_000 + b'"}'), ""),
     "objects that are stored": (
         lambda path: archive(path, sample(empty_objects(8_000_000)), packed=False),
-        "0 sessions, 1 remarks",
+        "0 sessions, 1 diagnostics",
     ),
-    "less than it becomes": (lying, "0 sessions, 1 remarks"),
+    "less than it becomes": (lying, "0 sessions, 1 diagnostics"),
     "many in one place": (sharing, "InvalidInput: .* become"),
     "as many objects as may be": (
         lambda path: archive(path, sample(empty_objects(2_000_000)), packed=False),
-        "1 sessions, 0 remarks",
+        "1 sessions, 0 diagnostics",
     ),
 }
 
@@ -187,7 +187,7 @@ FILES: dict[str, tuple[Callable[[], bytes], str, str]] = {
     "one object of objects": (
         lambda: b'{"messages":[' + empty_objects(2_700_000) + b"]}",
         "chat",
-        "0 sessions, 1 remarks",
+        "0 sessions, 1 diagnostics",
     ),
     "members without end": (
         lambda: b'{"info":{' + b",".join(b'"%d":1' % n for n in range(1_000_000)) + b"}}",

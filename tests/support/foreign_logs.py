@@ -9,7 +9,7 @@ from typing import Any
 
 from duolog.engine.events import Event, Forgotten, SessionOpened, Unknown
 from duolog.engine.records import TRACE, Record
-from duolog.interop.importers.protocol import Foreign, Importer, Reading, Remark
+from duolog.interop.importers.protocol import Diagnostic, Foreign, Importer, Reading
 from duolog.testing import records_of
 
 __all__ = (
@@ -128,16 +128,16 @@ def write_run(directory: Path, lines: Sequence[Json], performance: Json | None =
 
 def read(
     importer: Importer, source: Path, reading: Reading | None = None
-) -> tuple[list[Foreign], list[Remark]]:
-    """All that an importer reads, events and remarks apart."""
+) -> tuple[list[Foreign], list[Diagnostic]]:
+    """All that an importer reads, events and diagnostics apart."""
     events: list[Foreign] = []
-    remarks: list[Remark] = []
+    diagnostics: list[Diagnostic] = []
     for found in importer.read(source, reading or Reading()):
-        if isinstance(found, Remark):
-            remarks.append(found)
+        if isinstance(found, Diagnostic):
+            diagnostics.append(found)
         else:
             events.append(found)
-    return events, remarks
+    return events, diagnostics
 
 
 def trace_of(found: Sequence[Foreign]) -> list[Record]:

@@ -62,7 +62,7 @@ def _imported(source: Path, format: str = "") -> str:
     if importer is None:
         return "not recognised"
     found = preview_foreign(source, importer, Reading())
-    return f"{len(found.sessions)} sessions, {len(found.remarks)} remarks"
+    return f"{len(found.sessions)} sessions, {len(found.diagnostics)} diagnostics"
 
 
 def _exported(source: Path, media: str, packed: str = "") -> str:

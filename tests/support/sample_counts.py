@@ -16,7 +16,7 @@ from duolog.engine.events import (
 )
 from duolog.engine.records import Record
 from duolog.engine.rounds import RoundProjector
-from duolog.interop.importers.protocol import Importer, Reading, Remark
+from duolog.interop.importers.protocol import Diagnostic, Importer, Reading
 from foreign_logs import read, trace_of
 
 __all__ = (
@@ -57,10 +57,10 @@ def expected_of(sample: Path) -> list[dict[str, Any]]:
     return sessions
 
 
-def problems_of(importer: Importer, sample: Path) -> list[Remark]:
-    """The importer's remarks about unreadable parts."""
-    _, remarks = read(importer, sample, Reading())
-    return [remark for remark in remarks if remark.kind == "problem"]
+def problems_of(importer: Importer, sample: Path) -> list[Diagnostic]:
+    """The importer's diagnostics about unreadable parts."""
+    _, diagnostics = read(importer, sample, Reading())
+    return [diagnostic for diagnostic in diagnostics if diagnostic.kind == "problem"]
 
 
 def counted(importer: Importer, sample: Path) -> dict[str, dict[str, Any]]:

@@ -14,7 +14,7 @@ from duolog.engine.session.view import View
 from duolog.engine.task import Brief
 from duolog.scoring.scorers.utility import Score, SnapshotUtility
 from duolog.tasks.actions import ActionTable, action
-from duolog.tasks.kit import Case, KitTask, TaskSpec, Witness, index_of
+from duolog.tasks.kit import BestOutput, Case, KitTask, TaskSpec, index_of
 from duolog.tasks.phrases import Patterns, Phrases
 from duolog.tasks.rule_agent import Question, RuleAgent, Standing
 from duolog.tasks.rule_user import HumanAlone, Person, RuleUser, changing, compare
@@ -198,8 +198,8 @@ class Customer:
         return Decision((Submit(", ".join([*filter(None, [state.output]), missing[0]])),))
 
 
-def witness(name: str, seed: int) -> Witness:
-    return Witness(1.0, ", ".join(case(name, seed).world.wanted))
+def best_output(name: str, seed: int) -> BestOutput:
+    return BestOutput(1.0, ", ".join(case(name, seed).world.wanted))
 
 
 def person() -> Person[Mood]:
@@ -217,7 +217,7 @@ SPEC = TaskSpec(
     user=lambda: RuleUser(person()),
     alone=lambda: HumanAlone(person()),
     changing=lambda: changing(person()),
-    witness=witness,
+    best_output=best_output,
 )
 
 

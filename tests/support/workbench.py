@@ -17,8 +17,8 @@ from duolog.interop.workbench.access.guard import HostNames
 from duolog.interop.workbench.access.identity import Access, Identity
 from duolog.interop.workbench.alerts.rules import parse_rule
 from duolog.interop.workbench.app import PARTS, Part, make_bench, make_workbench
-from duolog.interop.workbench.bench import Bench, BenchLimits
 from duolog.interop.workbench.session.forking import Forker
+from duolog.interop.workbench.state import Workbench, WorkbenchLimits
 from duolog.testing.records import RecordWriter
 
 __all__ = ("SECRET", "Visitor", "identity", "story", "visiting", "working")
@@ -49,9 +49,9 @@ def story(session: str, ratings: list[int]) -> RecordWriter:
 class Visitor:
     """Somebody who asks the workbench for pages and data."""
 
-    def __init__(self, client: httpx.AsyncClient, bench: Bench) -> None:
+    def __init__(self, client: httpx.AsyncClient, workbench: Workbench) -> None:
         self.client = client
-        self.bench = bench
+        self.workbench = workbench
 
     async def get(self, path: str, **parameters: str | int) -> httpx.Response:
         """Reads something."""
@@ -77,7 +77,7 @@ async def visiting(
     who: Identity | None = None,
     read_only: bool = False,
     hosts: HostNames | None = None,
-    limits: BenchLimits | None = None,
+    limits: WorkbenchLimits | None = None,
     parts: tuple[Part, ...] = PARTS,
     forks: Forker | None = None,
     proxy_header: str | None = None,
@@ -102,20 +102,20 @@ async def visiting(
     access = Access(SECRET, read_only=read_only)
     rules = [parse_rule(text) for text in alerts]
     http = HttpLimits(proxies=proxies)
-    bench = make_bench(
+    workbench = make_bench(
         log, access, name="log.db", limits=limits, http=http, forks=forks, alerts=rules
     )
-    app = make_workbench(bench, hosts, parts, proxy_header=proxy_header)
+    app = make_workbench(workbench, hosts, parts, proxy_header=proxy_header)
     cookies = {}
     if who is not None or role is not None:
         cookies[access.cookie_name] = access.cookie(who or identity(role or ""))
     transport = httpx.ASGITransport(app, raise_app_exceptions=True)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(bench.sessions.run)
-        while not bench.sessions.loaded:
-            await bench.sessions.wait()
+        tasks.start_soon(workbench.sessions.run)
+        while not workbench.sessions.loaded:
+            await workbench.sessions.wait()
         async with httpx.AsyncClient(transport=transport, base_url=BASE, cookies=cookies) as client:
-            yield Visitor(client, bench)
+            yield Visitor(client, workbench)
         tasks.cancel_scope.cancel()
 
 
@@ -125,28 +125,28 @@ async def working(
     *,
     port: int = 0,
     read_only: bool = False,
-    limits: BenchLimits | None = None,
+    limits: WorkbenchLimits | None = None,
     parts: tuple[Part, ...] = PARTS,
     alerts: tuple[str, ...] = (),
-) -> AsyncIterator[tuple[Bench, int]]:
+) -> AsyncIterator[tuple[Workbench, int]]:
     """A workbench of the log that listens on a port."""
     stopping = anyio.Event()
     http = HttpLimits()
     access = Access(SECRET, read_only=read_only)
     rules = [parse_rule(text) for text in alerts]
-    bench = make_bench(
+    workbench = make_bench(
         log, access, name="log.db", limits=limits, http=http, stopping=stopping, alerts=rules
     )
-    server = HttpServer(make_workbench(bench, None, parts), stopping, http)
+    server = HttpServer(make_workbench(workbench, None, parts), stopping, http)
     bound = socket.create_server(("127.0.0.1", port))
     with closing(bound):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(bench.sessions.run)
+            tasks.start_soon(workbench.sessions.run)
             async with anyio.create_task_group() as serving:
                 serving.start_soon(server.run, [bound])
                 await server.started()
                 try:
-                    yield bench, bound.getsockname()[1]
+                    yield workbench, bound.getsockname()[1]
                 finally:
                     server.stop()
             tasks.cancel_scope.cancel()

@@ -32,13 +32,13 @@ class Poet:
         return Decision(() if view.snapshot else (Submit("frog"),))
 
 
-async def reader(desk: duolog.Desk) -> None:
+async def reader(context: duolog.ActorContext) -> None:
     """Takes what there is."""
-    await desk.news()
-    assert desk.look()
-    assert desk.view.private == ["log"]
-    await desk.rate(5)
-    await desk.finish("fine")
+    await context.news()
+    assert context.look()
+    assert context.view.private == ["log"]
+    await context.rate(5)
+    await context.finish("fine")
 
 
 def task(utility: Utility = lambda output: 1.0, **options: object) -> SimpleTask:

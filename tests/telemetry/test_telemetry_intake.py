@@ -450,22 +450,22 @@ async def test_states_of_idle_sessions_are_let_go(gate: Gate) -> None:
         await s.human.says("the last", durable=True)
         del s
         gc.collect()
-        assert len(recorder._lanes) == 1024 + 1
+        assert len(recorder._queues) == 1024 + 1
         again = await recorder.session("held")
-        assert again._lane is held._lane
+        assert again._queue is held._queue
         await (await recorder.session("s0")).human.says("again", durable=True)
     assert await texts(gate.log, "s0") == ["hello", "again"]
 
 
 async def test_entries_may_come_from_other_threads(gate: Gate) -> None:
     async with Recorder(gate.log) as recorder:
-        lane = await recorder.lane("s", About())
+        queue = await recorder.queue("s", About())
 
-        def put(lane: SessionQueue, entry: QueuedCommand, durable: bool | None) -> bool:
-            return recorder.hand_over(lane, entry)
+        def put(queue: SessionQueue, entry: QueuedCommand, durable: bool | None) -> bool:
+            return recorder.hand_over(queue, entry)
 
         def talk(name: str) -> None:
-            s: Recording[bool] = Recording(lane, put)
+            s: Recording[bool] = Recording(queue, put)
             for n in range(100):
                 assert s.actor(name, role="human").says(f"{n}")
 

@@ -941,16 +941,16 @@ async def test_the_way_of_a_session_is_found_from_any_thread_and_is_one(log: Eve
     async with Recorder(log) as recorder:
         with ThreadPoolExecutor(8) as threads:
             ways = [
-                threads.submit(recorder.lane_nowait, f"s{number % 4}", {"task": "t"})
+                threads.submit(recorder.queue_nowait, f"s{number % 4}", {"task": "t"})
                 for number in range(64)
             ]
-        lanes = {id(way.result()): way.result().session for way in ways}
-        assert sorted(lanes.values()) == ["s0", "s1", "s2", "s3"]
+        queues = {id(way.result()): way.result().session for way in ways}
+        assert sorted(queues.values()) == ["s0", "s1", "s2", "s3"]
         assert [r async for r in log.read_all()] == []
         s = await recorder.session("s0")
         await finished(s)
         with pytest.raises(InvalidInput, match="id that is not empty"):
-            recorder.lane_nowait("", {})
+            recorder.queue_nowait("", {})
     opened = (await records(log, "s0"))[0].event
     assert isinstance(opened, SessionOpened)
     assert opened.task == "t"

@@ -16,7 +16,7 @@ from duolog.engine.task import Cell, Setting
 from duolog.examples.travel.travel_task import travel_task
 from duolog.scoring.scorers.utility import Score, SnapshotUtility
 from duolog.tasks.actions import ActionTable, action
-from duolog.tasks.kit import HUMAN_ALONE, Case, KitTask, TaskSpec, Witness
+from duolog.tasks.kit import HUMAN_ALONE, BestOutput, Case, KitTask, TaskSpec
 from duolog.tasks.rule_agent import RuleAgent
 from duolog.testing import check_task
 from toy_task import SPEC, Count, Florist, Garden, Known, bouquet_task, case
@@ -75,31 +75,36 @@ BROKEN: dict[str, tuple[KitTask[Garden], str]] = {
         "same names each time",
     ),
     "instances alike": (changed(case=all_alike), "differ in what is hidden"),
-    "no witness": (changed(witness=lambda name, seed: Witness(0.0)), r"a value in \(0, 1\]"),
-    "a false witness": (
-        changed(witness=lambda name, seed: Witness(1.0, "aster")),
+    "no best output": (
+        changed(best_output=lambda name, seed: BestOutput(0.0)),
+        r"a value in \(0, 1\]",
+    ),
+    "a false best output": (
+        changed(best_output=lambda name, seed: BestOutput(1.0, "aster")),
         "says that it is worth 1, and is measured as",
     ),
-    "a modest witness": (
-        changed(witness=lambda name, seed: Witness(0.1)),
-        "the witness says that 0.1 is the best",
+    "a modest best output": (
+        changed(best_output=lambda name, seed: BestOutput(0.1)),
+        "the best output says that 0.1 is the best",
     ),
     "no parts": (
         changed(
-            utility=worth(lambda taken, opened: Score(0.5)), witness=lambda name, seed: Witness(1.0)
+            utility=worth(lambda taken, opened: Score(0.5)),
+            best_output=lambda name, seed: BestOutput(1.0),
         ),
         "has no parts",
     ),
     "no utility": (
         changed(
-            utility=worth(lambda taken, opened: Score(2.0)), witness=lambda name, seed: Witness(1.0)
+            utility=worth(lambda taken, opened: Score(2.0)),
+            best_output=lambda name, seed: BestOutput(1.0),
         ),
         "measured in every session",
     ),
     "another utility": (
         changed(
             utility=worth(lambda taken, opened: Score(1 / (2 + next(_NUMBERS)), {"luck": 1.0})),
-            witness=lambda name, seed: Witness(1.0),
+            best_output=lambda name, seed: BestOutput(1.0),
         ),
         "byte for byte|measured again",
     ),

@@ -24,7 +24,7 @@ from duolog.engine.records import Record
 from duolog.engine.rounds import Round, RoundProjector
 from duolog.engine.scorers.protocol import Measurement, SessionScorer
 from duolog.engine.session.actors import playing
-from duolog.engine.session.desk import Desk
+from duolog.engine.session.context import ActorContext
 from duolog.engine.session.runner import run_session
 from duolog.testing import (
     Improviser,
@@ -69,8 +69,8 @@ async def test_a_scripted_model_is_a_recorded_call() -> None:
 
 
 async def test_played_makes_failed_actors_count() -> None:
-    async def claim(desk: Desk) -> None:
-        assert desk.name == "somebody else"
+    async def claim(context: ActorContext) -> None:
+        assert context.name == "somebody else"
 
     with pytest.raises(AssertionError, match="it ended as failed: AssertionError"):
         await played(a_session(agent(claim)))

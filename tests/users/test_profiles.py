@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from duolog.engine.events import JSON, SessionOpened
-from duolog.engine.session.desk import Desk
+from duolog.engine.session.context import ActorContext
 from duolog.engine.task import Cell, Setting, find_task
 from duolog.interop.workbench.take.entries import shown_entry
 from duolog.scoring.display.cards import card_of, in_words
@@ -25,7 +25,7 @@ def test_beside_a_profile_in_words_numbers_are_left_out() -> None:
 
 @pytest.mark.parametrize("name", ["travel", "data", "finance", "proof", "tutoring"])
 def test_a_real_person_gets_a_card_and_never_the_state_of_a_simulator(name: str) -> None:
-    async def person(desk: Desk) -> None:
+    async def person(context: ActorContext) -> None:
         """Takes the seat."""
 
     cell = Cell(agent="one-stage", user="person", instance="0", seed=1)

@@ -8,7 +8,7 @@ import anyio
 import pytest
 from duolog.engine.errors import SessionClosedError, SessionInterrupted
 from duolog.engine.log.open import open_log
-from duolog.engine.session.desk import Desk
+from duolog.engine.session.context import ActorContext
 from duolog.engine.session.runner import run_session
 from duolog.engine.session.time.clock import RealClock
 from duolog.testing import agent, human
@@ -24,19 +24,19 @@ async def test_calls_are_carried_out_in_order_and_answered() -> None:
     )
     async with open_log("memory://") as log, anyio.create_task_group() as tasks:
         tasks.start_soon(run_session, log, session)
-        first = await person.call(lambda desk: desk.say("hello"))
+        first = await person.call(lambda context: context.say("hello"))
         assert first.kind == "MessageSent"
 
-        async def wrong(desk: Desk) -> None:
+        async def wrong(context: ActorContext) -> None:
             raise ValueError("no such thing")
 
         with pytest.raises(ValueError, match="no such thing"):
             await person.call(wrong)
-        await person.call(lambda desk: desk.say("again"))
+        await person.call(lambda context: context.say("again"))
         with suppress(SessionClosedError):  # its actor ends with the session
-            await person.call(lambda desk: desk.finish("done"))
+            await person.call(lambda context: context.finish("done"))
         with pytest.raises(SessionClosedError):
-            await person.call(lambda desk: desk.say("too late"))
+            await person.call(lambda context: context.say("too late"))
         said = [r.event.text async for r in log.read(session.id) if r.kind == "MessageSent"]  # type: ignore[union-attr]
         assert [text for text in said if text != "well"] == ["hello", "again"]
 
@@ -52,11 +52,11 @@ async def test_who_leaves_leaves_the_session_open() -> None:
                     await run_session(log, session)
 
             tasks.start_soon(run)
-            await person.call(lambda desk: desk.say("hello"))
+            await person.call(lambda context: context.say("hello"))
             person.leave("gone for lunch")
         assert (await log.summary(session.id)).state == "open"
         with pytest.raises(SessionClosedError):
-            await person.call(lambda desk: desk.say("hello?"))
+            await person.call(lambda context: context.say("hello?"))
 
 
 async def test_an_outage_lasts_until_the_person_does_something() -> None:
@@ -64,7 +64,7 @@ async def test_an_outage_lasts_until_the_person_does_something() -> None:
     session = a_session(human(person.live), agent(Script().hear().hear().hear()), clock=RealClock())
     async with open_log("memory://") as log, anyio.create_task_group() as tasks:
         tasks.start_soon(run_session, log, session)
-        await person.call(lambda desk: desk.say("hello"))
+        await person.call(lambda context: context.say("hello"))
         again: list[bool] = []
 
         async def failing() -> None:
@@ -73,7 +73,7 @@ async def test_an_outage_lasts_until_the_person_does_something() -> None:
         tasks.start_soon(failing)
         await anyio.wait_all_tasks_blocked()
         assert (person.trouble, again) == ("no credit", [])
-        await person.call(lambda desk: desk.say("and now?"))
+        await person.call(lambda context: context.say("and now?"))
         await anyio.wait_all_tasks_blocked()
         assert (person.trouble, again) == ("", [True])
         tasks.cancel_scope.cancel()

@@ -1,4 +1,4 @@
-"""How actors ask models: through their desks, so that every attempt is in the log before it counts.
+"""How actors ask models: through their contexts, so that every attempt is in the log before it counts.
 
 Waits are real; they hold the actor's turn and take no session time. In a simulation, the modelled
 duration of the calls behind a decision takes session time instead.
@@ -13,14 +13,14 @@ from msgspec.structs import replace
 
 from ...errors import ModelRefused
 from ...session.actors import Actor, Policy, play
+from ...session.context import ActorContext
 from ...session.decisions import Decision, Wait
-from ...session.desk import Desk
 from ...session.view import View
 from ..gateway import Models
 from ..protocol import Asker, Caller, ModelReply, ModelRequest
 from .attempts import RetryingCaller
 
-__all__ = ("DeskCaller", "model_actor")
+__all__ = ("ActorCaller", "model_actor")
 
 
 def model_actor(models: Models, make: Callable[[Caller], Policy]) -> Actor:
@@ -40,26 +40,26 @@ def model_actor(models: Models, make: Callable[[Caller], Policy]) -> Actor:
         make: the policy, given its caller.
     """
 
-    async def actor(desk: Desk) -> None:
-        caller = DeskCaller(models, desk)
-        await play(desk, _TimedPolicy(make(caller), caller))
+    async def actor(context: ActorContext) -> None:
+        caller = ActorCaller(models, context)
+        await play(context, _TimedPolicy(make(caller), caller))
 
     return actor
 
 
 @final
-class DeskCaller:
-    """Asks models at one actor's desk; see ``Caller``."""
+class ActorCaller:
+    """Asks models at one actor's context; see ``Caller``."""
 
-    def __init__(self, models: Models, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, models: Models, context: ActorContext) -> None:
+        self._context = context
         self._seconds: float | None = None
         self._model = ""
         self._asking = RetryingCaller(
             models,
-            desk.models,
-            Asker(desk.session, desk.name),
-            seed=desk.view.seed,
+            context.models,
+            Asker(context.session, context.name),
+            seed=context.view.seed,
             latency=self._latency,
         )
 
@@ -85,10 +85,10 @@ class DeskCaller:
         if not self._is_simulated():
             return reply.latency
         written = reply.text + "".join(call.arguments for call in reply.tool_calls)
-        return self._desk.timing.calling(reply.tokens, written)
+        return self._context.timing.calling(reply.tokens, written)
 
     def _is_simulated(self) -> bool:
-        opened = self._desk.view.opened
+        opened = self._context.view.opened
         return opened is None or opened.clock == "virtual"
 
 
@@ -96,7 +96,7 @@ class DeskCaller:
 class _TimedPolicy:
     """A policy whose decisions take the time of the calls behind them."""
 
-    def __init__(self, policy: Policy, caller: DeskCaller) -> None:
+    def __init__(self, policy: Policy, caller: ActorCaller) -> None:
         self._policy = policy
         self._caller = caller
 

@@ -1,6 +1,6 @@
 """Asks a model until there is an answer, and records each attempt before its reply is used.
 
-Attempts are recorded in a ``CallLog``: an actor's desk, or its counterpart for a scorer. On resuming,
+Attempts are recorded in a ``CallLog``: an actor's context, or its counterpart for a scorer. On resuming,
 it returns the recorded reply instead of making the attempt.
 """
 
@@ -25,7 +25,7 @@ from ...errors import (
     ModelRefused,
 )
 from ...logger import get_logger
-from ...session.desk_parts.model_line import Reply
+from ...session.context_parts.model_line import Reply
 from ..gateway import Models
 from ..protocol import Asker, ModelReply, ModelRequest
 from .call_records import failure_text, recorded_failure, recorded_reply, reply_json
@@ -34,7 +34,7 @@ __all__ = ("CallLog", "RetryingCaller")
 
 
 class CallLog(Protocol):
-    """Records calls; ``Desk.models`` is one."""
+    """Records calls; ``ActorContext.models`` is one."""
 
     async def call(
         self,

@@ -1,7 +1,7 @@
 """Instances: a household on file, what its client holds and would hold, and a plan that meets it all.
 
 An instance is made backwards. A plan is drawn first, then the wishes that it just meets, so that each
-instance has a plan of worth 1 for a client who knows their own mind: the witness. Then some of the
+instance has a plan of worth 1 for a client who knows their own mind: the solution. Then some of the
 wishes are put wrong, as the client holds them at first.
 """
 
@@ -23,7 +23,7 @@ from .places import PLACES, Place, make_place, monthly_income
 __all__ = ("Instance", "make_instance")
 
 _SURE: Final = round(100 * ENOUGH) + 3
-"""Per cent of confidence that the goals of a witness have: a little more than is asked for."""
+"""Per cent of confidence that the goals of a solution have: a little more than is asked for."""
 
 _EXTRAS: Final[tuple[Topic, ...]] = ("study", "project", "support", "cover", "prepay")
 _MOVABLE: Final[Mapping[Topic, float]] = {"age": 0.7, "cushion": 0.65, "study": 0.6, "cover": 0.6}
@@ -42,7 +42,7 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
         holds: the client's first wishes.
         needs: their wishes once they have seen what matters.
         heard: the topic about which others will talk to the client, if they do.
-        witness: a plan that meets all of ``needs``.
+        solution: a plan that meets all of ``needs``.
     """
 
     household: Household
@@ -50,7 +50,7 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     holds: Wishes
     needs: Wishes
     heard: Topic | None
-    witness: Plan
+    solution: Plan
 
     @property
     def moves(self) -> tuple[Topic, ...]:
@@ -152,14 +152,14 @@ def _solve(
 
 
 def _second_thoughts(
-    random: Random, place: Place, household: Household, needs: Wishes, witness: Plan
+    random: Random, place: Place, household: Household, needs: Wishes, solution: Plan
 ) -> Instance:
     """The instance, with the client's first wishes."""
-    bold = random.random() >= _TIMID or witness.stocks < 40
+    bold = random.random() >= _TIMID or solution.stocks < 40
     shift = (
         random.randrange(30, 46, market.STEP) if bold else -random.randrange(25, 41, market.STEP)
     )
-    stocks = max(10, min(95, witness.stocks + shift))
+    stocks = max(10, min(95, solution.stocks + shift))
     held: dict[str, int] = {"loss": ceil(100 * market.bad_year(stocks))}
     wrong = {topic for topic, often in _MOVABLE.items() if random.random() < often}
     if "age" in wrong:
@@ -177,7 +177,7 @@ def _second_thoughts(
         holds=holds,
         needs=needs,
         heard=None,
-        witness=witness,
+        solution=solution,
     )
     heard = random.choice((None, *instance.moves, *instance.moves))
     return msgspec.structs.replace(instance, heard=heard)

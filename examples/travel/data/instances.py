@@ -19,8 +19,8 @@ from ..language.requests import say_request
 from ..plan.plan import Plan
 from .tables import Constraints, Trip
 from .world.cities import CITIES, STATES, kilometres
+from .world.feasible import FeasiblePlan, find_feasible_plan, least_cost
 from .world.generator import World
-from .world.witness import Witness, find_witness, least_cost
 
 __all__ = ("Instance", "make_instance", "solution_of")
 
@@ -85,13 +85,13 @@ def _invent(world: World, index: int, conflicts: float) -> _Invention:
     wishes = random.choices(_LEVELS, _LEVEL_WEIGHTS)[0]
     while True:
         trip, stops = _draft(random, days, cities, people, wishes)
-        witness = find_witness(world, trip, stops, random)
-        if witness is not None:
+        feasible = find_feasible_plan(world, trip, stops, random)
+        if feasible is not None:
             chance = Random(f"{world.seed}/conflict/{index}")
             short = None
             if chance.random() < conflicts:
                 short = least_cost(world, trip) * chance.uniform(*_SHORT)
-            return _finish(world, index, trip, witness, random, short)
+            return _finish(world, index, trip, feasible, random, short)
 
 
 def _draft(
@@ -138,9 +138,14 @@ def _draft(
 
 
 def _finish(
-    world: World, index: int, trip: Trip, witness: Witness, random: Random, short: float | None
+    world: World,
+    index: int,
+    trip: Trip,
+    feasible: FeasiblePlan,
+    random: Random,
+    short: float | None,
 ) -> _Invention:
-    budget = ceil(witness.cost * random.uniform(1.02, 1.1) / 100) * 100
+    budget = ceil(feasible.cost * random.uniform(1.02, 1.1) / 100) * 100
     if short is not None:
         budget = floor(short / 50) * 50
     trip = msgspec.structs.replace(trip, budget=float(budget))
@@ -152,7 +157,7 @@ def _finish(
         request=say_request(trip.origin, trip.destination, trip.dates, random),
         preferences=tuple(write_preference(fact, random) for fact in told),
     )
-    return _Invention(instance, witness.plan)
+    return _Invention(instance, feasible.plan)
 
 
 def _is_hidden(fact: Fact, trip: Trip) -> bool:

@@ -8,7 +8,7 @@ import msgspec
 
 from ....engine import codec
 from ....engine.errors import InvalidInput
-from ....tasks.kit import Witness, generated, index_of, numbered
+from ....tasks.kit import BestOutput, generated, index_of, numbered
 from ..evaluation import evaluate
 from ..plan.text import render_plan
 from .dataset import load_dataset
@@ -47,7 +47,7 @@ class InstanceSource(Protocol):
         """
         ...
 
-    def witness(self, name: str) -> Witness:
+    def best_output(self, name: str) -> BestOutput:
         """The best utility that an instance allows, and a plan that reaches it.
 
         Raises:
@@ -77,11 +77,11 @@ class InventedInstances:
         instance = make_instance(self._world, index_of(name), conflicts=CONFLICTS)
         return instance, self._world.sandbox(instance.trip)
 
-    def witness(self, name: str) -> Witness:
+    def best_output(self, name: str) -> BestOutput:
         """A plan that satisfies every wish, or all but a budget that no complete plan keeps to."""
         instance, sandbox = self.instance(name)
         plan = solution_of(self._world, index_of(name))
-        return Witness(evaluate(plan, instance.trip, sandbox).performance, render_plan(plan))
+        return BestOutput(evaluate(plan, instance.trip, sandbox).performance, render_plan(plan))
 
 
 @final
@@ -129,6 +129,6 @@ class DatasetInstances:
             )
         return found, self._sandbox
 
-    def witness(self, name: str) -> Witness:
+    def best_output(self, name: str) -> BestOutput:
         """Always raises: the files do not contain plans that satisfy their requests."""
         raise InvalidInput(f"nothing says what instance {name!r} of a data set allows at best")

@@ -16,7 +16,7 @@ from ....engine.errors import InvalidInput
 from ....engine.events import JSON
 from ..conversation.steps import AGENT, FileEdit
 from ..json_files import PIECE, decode, decoder_of
-from ..protocol import Remark
+from ..protocol import Diagnostic
 
 __all__ = (
     "INTERRUPTED",
@@ -144,8 +144,8 @@ _decode_entry: Final = decoder_of(_Entry)
 _decode_line: Final = decoder_of(Line)
 
 
-def envelopes_in(path: Path, *, growing: bool = False) -> Iterator[Envelope | Remark]:
-    """The envelopes of all lines, in order; a remark for an invalid line.
+def envelopes_in(path: Path, *, growing: bool = False) -> Iterator[Envelope | Diagnostic]:
+    """The envelopes of all lines, in order; a diagnostic for an invalid line.
 
     Args:
         path: of the file.
@@ -169,7 +169,7 @@ def envelopes_in(path: Path, *, growing: bool = False) -> Iterator[Envelope | Re
                     found = _decode_entry(line.removeprefix(_BOM))
                     envelope = _envelope(found, number, here, before, texts)
                 except InvalidInput as error:
-                    yield Remark("problem", f"no entry: {error}", f"{path}, line {number}")
+                    yield Diagnostic("problem", f"no entry: {error}", f"{path}, line {number}")
                     continue
                 before = envelope
                 yield envelope

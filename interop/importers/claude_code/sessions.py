@@ -16,12 +16,12 @@ from ....engine.budget import is_inside
 from ....engine.errors import InvalidInput
 from ....engine.events import JSON, Origin
 from ....engine.records import TRACE
-from ..conversation.builder import Cast
+from ..conversation.builder import Participants
 from ..conversation.steps import AGENT, HUMAN, ModelUse, Step
 from ..conversation.transcript import Entry, Transcript, read_transcript
 from ..json_files import PIECE, files_in
 from ..json_sniff import Shape
-from ..protocol import Foreign, Found, Reading, Remark
+from ..protocol import Diagnostic, Foreign, Found, Reading
 from ..timestamps import seconds_of
 from .entries import Envelope, Line, envelopes_in, line_at, note_in
 from .steps import StepReader
@@ -192,7 +192,7 @@ class _Part(NamedTuple):
     helper: str | None
     offset: int
     lines: list[Envelope]
-    problems: Sequence[Remark] = ()
+    problems: Sequence[Diagnostic] = ()
 
 
 @final
@@ -215,7 +215,7 @@ class SessionFile:
         Raises:
             InvalidInput: the file cannot be read.
         """
-        problems: list[Remark] = []
+        problems: list[Diagnostic] = []
         entries = _once(envelopes_in(self._path, growing=self._reading.growing), problems)
         yield from problems
         tree = [one for one in entries if one.uuid is not None and not one.sidechain]
@@ -234,7 +234,7 @@ class SessionFile:
             left -= len(branch.entries)
             if left < 0:
                 what = "further branches, each of which would repeat too much of the session"
-                yield Remark("difference", what, str(self._path), session)
+                yield Diagnostic("difference", what, str(self._path), session)
                 return
             cut = branch.entries[branch.shared - 1].number if branch.shared else 0
             before = kept[: bisect_right(kept, cut, key=attrgetter("number"))]
@@ -250,13 +250,13 @@ class SessionFile:
         """A subagent's own file, or one in which nothing was said."""
         side = [one for one in entries if one.sidechain]
         if not side:
-            yield Remark("difference", "a file without a conversation", str(self._path))
+            yield Diagnostic("difference", "a file without a conversation", str(self._path))
             return
         session = _session_of(side) or self._path.stem
         main = self._file_of(session)
         if main is not None:
             what = "a subagent's file, which is read with that of its session"
-            yield Remark("difference", what, str(self._path), session)
+            yield Diagnostic("difference", what, str(self._path), session)
             return
         yield from self._session(f"{session}-{self._path.stem}", side, None)
 
@@ -274,7 +274,7 @@ class SessionFile:
                 format=_NAME,
                 where=str(self._path),
                 entries=self._entries(session, parts, files),
-                cast=Cast(agents, (HUMAN,)),
+                participants=Participants(agents, (HUMAN,)),
                 start=self._start(parts),
                 models=models,
                 policies={AGENT: _NAME},
@@ -302,7 +302,7 @@ class SessionFile:
                 brought += 1
                 found = list(envelopes_in(beside, growing=self._reading.growing))
                 lines = [other for other in found if isinstance(other, Envelope)]
-                wrong = [other for other in found if isinstance(other, Remark)]
+                wrong = [other for other in found if isinstance(other, Diagnostic)]
                 parts.append(_Part(beside, one.helper, brought * _HELPER_LINES, lines, wrong))
             if not parts or parts[-1].path is not self._path or parts[-1].helper != whose:
                 parts.append(_Part(self._path, whose, 0, []))
@@ -311,7 +311,7 @@ class SessionFile:
 
     def _entries(
         self, session: str, parts: Sequence[_Part], files: ExitStack
-    ) -> Iterator[Entry | Remark]:
+    ) -> Iterator[Entry | Diagnostic]:
         counted = self._reading.counted.get(session, {})
         opened: dict[Path, BinaryIO] = {}
         readers: dict[str | None, StepReader] = {None: StepReader()}
@@ -332,7 +332,7 @@ class SessionFile:
                         owed = None
                     steps: Sequence[Step] = reader.steps(envelope, line, data)
                 except InvalidInput as error:
-                    yield Remark("problem", f"no entry: {error}", where)
+                    yield Diagnostic("problem", f"no entry: {error}", where)
                     continue
                 entry = Entry(envelope.number + offset, where, self._time(line), steps)
                 yield entry
@@ -395,12 +395,12 @@ def _ends(before: StepReader, reader: StepReader, envelope: Envelope, line: Line
     return line.type in _CONVERSATION or note_in(envelope, line) is None
 
 
-def _once(found: Iterable[Envelope | Remark], problems: list[Remark]) -> list[Envelope]:
+def _once(found: Iterable[Envelope | Diagnostic], problems: list[Diagnostic]) -> list[Envelope]:
     """The entries, each once: a resumed session may have been written again. Collects problems."""
     seen: set[str] = set()
     kept: list[Envelope] = []
     for one in found:
-        if isinstance(one, Remark):
+        if isinstance(one, Diagnostic):
             problems.append(one)
         elif one.uuid is None or one.uuid not in seen:
             kept.append(one)

@@ -21,7 +21,7 @@ from ....engine.rounds import Round, RoundProjector
 from ....engine.scorers.protocol import measurement_id, stream_of
 from ..conversation.numbers import share_of
 from ..json_files import decode, load, read_bytes
-from ..protocol import Foreign, Found, Remark
+from ..protocol import Diagnostic, Foreign, Found
 from .files import Run
 from .outcome import PARTS, RATING, SCORER, parts_of
 
@@ -151,7 +151,7 @@ class Evaluation(NamedTuple):
         places = _Places(rounds, path, session)
         for item in scored:
             over = places.of(item.user_step)
-            if isinstance(over, Remark):
+            if isinstance(over, Diagnostic):
                 yield over
                 continue
             value = share_of(item.performance_rating)
@@ -167,13 +167,13 @@ class Evaluation(NamedTuple):
             )
             yield _measured(session, _SCORER, event, over.number, time)
         if self.performance is not None and len(listed) < len(rounds) - (len(rounds) == 1):
-            yield Remark("difference", FEWER, f"{path}, {len(listed)} rounds", session)
+            yield Diagnostic("difference", FEWER, f"{path}, {len(listed)} rounds", session)
 
     def _ratings(self, session: str, rounds: list[Round], time: float) -> Iterator[Found]:
         places = _Places(rounds, self.directory / _PROGRESS, session)
         for item in self.progress or ():
             over = places.of(item.user_step)
-            if isinstance(over, Remark):
+            if isinstance(over, Diagnostic):
                 yield over
                 continue
             rating = _likert(item.rating)
@@ -202,8 +202,8 @@ class EvaluationIndex:
         self._files: dict[Path, Mapping[str, msgspec.Raw] | None] = {}
         self._seen: set[tuple[Path, str]] = set()
 
-    def of(self, run: Run, session: str) -> Iterator[Evaluation | Remark]:
-        """The evaluation of a session, if there is any; and what there is to remark.
+    def of(self, run: Run, session: str) -> Iterator[Evaluation | Diagnostic]:
+        """The evaluation of a session, if there is any; and what there is to report.
 
         Args:
             run: its files.
@@ -218,25 +218,25 @@ class EvaluationIndex:
             yield from self._load(path)
         scores = self._lists(performance, run.name, tuple[_Performance, ...])
         ratings = self._lists(progress, run.name, tuple[_Progress, ...])
-        if isinstance(scores, Remark):
+        if isinstance(scores, Diagnostic):
             yield scores
             scores = None
         elif scores is None and self._files[performance] is not None:
-            yield Remark("difference", UNNAMED, str(performance), session)
-        if isinstance(ratings, Remark):
+            yield Diagnostic("difference", UNNAMED, str(performance), session)
+        if isinstance(ratings, Diagnostic):
             yield ratings
             ratings = None
         yield Evaluation(scores, ratings, directory)
 
-    def left(self) -> Iterator[Remark]:
+    def left(self) -> Iterator[Diagnostic]:
         """Reports evaluations whose log was not read; call it once all sessions are read."""
         for path, lists in self._files.items():
             if lists is not None and path.parent.is_relative_to(self._source):
                 for name in lists:
                     if (path, name) not in self._seen:
-                        yield Remark("difference", _NO_LOG, f"{path}, {name}")
+                        yield Diagnostic("difference", _NO_LOG, f"{path}, {name}")
 
-    def _load(self, path: Path) -> Iterator[Remark]:
+    def _load(self, path: Path) -> Iterator[Diagnostic]:
         if path in self._files:
             return
         self._files[path] = None
@@ -245,9 +245,9 @@ class EvaluationIndex:
         try:
             self._files[path] = load(read_bytes(path), dict[str, msgspec.Raw], str(path))
         except InvalidInput as error:
-            yield Remark("problem", f"no evaluation: {error}", str(path))
+            yield Diagnostic("problem", f"no evaluation: {error}", str(path))
 
-    def _lists(self, path: Path, name: str, type: type[_Items]) -> _Items | Remark | None:
+    def _lists(self, path: Path, name: str, type: type[_Items]) -> _Items | Diagnostic | None:
         lists = self._files[path]
         raw = None if lists is None else lists.get(name)
         if raw is None:
@@ -255,7 +255,7 @@ class EvaluationIndex:
         try:
             return decode(raw, type)
         except InvalidInput as error:
-            return Remark(
+            return Diagnostic(
                 "problem", f"no evaluation of a session: {error}", f"{path}, {name}", name
             )
 
@@ -275,7 +275,7 @@ class _Places:
         self._session = session
         self._taken: set[int] = set()
 
-    def of(self, step: int) -> Round | Remark:
+    def of(self, step: int) -> Round | Diagnostic:
         """The round; a problem if the log has none, or the list named it before."""
         if not 0 <= step < len(self._rounds):
             return self._problem(f"the log has no round for user_step {step}")
@@ -284,8 +284,8 @@ class _Places:
         self._taken.add(step)
         return self._rounds[step]
 
-    def _problem(self, what: str) -> Remark:
-        return Remark("problem", what, str(self._path), self._session)
+    def _problem(self, what: str) -> Diagnostic:
+        return Diagnostic("problem", what, str(self._path), self._session)
 
 
 def _likert(said: JSON) -> int | None:

@@ -14,7 +14,7 @@ from ....engine.errors import InvalidInput
 from ....engine.events import JSON, Role
 from ..json_files import Piece, decode, files_in, lines_of, load, read_bytes
 from ..json_sniff import Shape, shape_of
-from ..protocol import Remark
+from ..protocol import Diagnostic
 from ..timestamps import seconds_of
 
 __all__ = (
@@ -94,7 +94,7 @@ def loose_logs(directory: Path) -> list[Path]:
     return [path for path in files_in(directory, "*.jsonl") if is_log(shape_of(path))]
 
 
-def runs_at(source: Path) -> Iterator[Run | Remark]:
+def runs_at(source: Path) -> Iterator[Run | Diagnostic]:
     """The sessions below a directory, or the one that a file is the log of.
 
     A directory without results may hold event logs on their own, under any names.
@@ -119,7 +119,7 @@ def runs_at(source: Path) -> Iterator[Run | Remark]:
             continue
         if path.parent != source and any(mark in path.parent.name for mark in _ARCHIVED):
             what = "set aside by a later run, and left out; import it by its own name"
-            yield Remark("difference", what, str(path.parent))
+            yield Diagnostic("difference", what, str(path.parent))
             continue
         yield _run(path)
 
@@ -146,12 +146,12 @@ def rows_of(path: Path) -> Iterator[Piece]:
         yield Piece(f"{path}, record {number}", number, raw)
 
 
-def row_of(piece: Piece) -> Row | Remark:
-    """A record; a remark if it is not one."""
+def row_of(piece: Piece) -> Row | Diagnostic:
+    """A record; a diagnostic if it is not one."""
     try:
         return decode(piece.data, Row)
     except InvalidInput as error:
-        return Remark("problem", f"no record of Collaborative Gym: {error}", piece.where)
+        return Diagnostic("problem", f"no record of Collaborative Gym: {error}", piece.where)
 
 
 class _Glance(msgspec.Struct):
@@ -269,7 +269,7 @@ class Differences:
         self._session = session
         self._turns = 0
         self._own = ""
-        self._found: list[Remark] = []
+        self._found: list[Diagnostic] = []
         self._begin()
 
     def _begin(self) -> None:
@@ -302,29 +302,29 @@ class Differences:
                 ok = row.action_status.startswith("succeeded")
                 self._why = UNREAD if ok else FAILED
 
-    def remarks(self) -> Iterator[Remark]:
+    def diagnostics(self) -> Iterator[Diagnostic]:
         """What differs, once the log is at its end."""
         if not self._turns:
-            yield self._remark(NONE)
+            yield self._diagnostic(NONE)
             return
         if self._last is None and _EDIT in self._own:
             self._last = self._own
         self._compare()
         yield from self._found
-        yield self._remark(OWN)
+        yield self._diagnostic(OWN)
 
     def _compare(self) -> None:
         """Compares the counts of a stretch."""
         if self._last is None:
             return
         if self._ours is None:
-            self._found.append(self._remark(self._why))
+            self._found.append(self._diagnostic(self._why))
         elif not self._edits:
-            self._found.append(self._remark(LAST))
+            self._found.append(self._diagnostic(LAST))
         else:
             typed = _TYPED.fullmatch(self._last)
             if typed is None or typed.group(1) != self._ours:
-                self._found.append(self._remark(TYPED))
+                self._found.append(self._diagnostic(TYPED))
 
-    def _remark(self, what: str) -> Remark:
-        return Remark("difference", what, f"round {self._turns + 1}", self._session)
+    def _diagnostic(self, what: str) -> Diagnostic:
+        return Diagnostic("difference", what, f"round {self._turns + 1}", self._session)

@@ -22,7 +22,7 @@ from ....engine.events import (
 )
 from ..conversation.numbers import count_of, share_of
 from ..json_files import files_in
-from ..protocol import Remark
+from ..protocol import Diagnostic
 from .files import Run, results_of
 from .sessions import role_of
 
@@ -93,7 +93,7 @@ class Info(msgspec.Struct, frozen=True, kw_only=True):
         return " and ".join(dict.fromkeys(name for _, name, _ in self.usage)) or None
 
 
-def infos_of(run: Run, members: tuple[str, ...]) -> Iterator[Info | Remark]:
+def infos_of(run: Run, members: tuple[str, ...]) -> Iterator[Info | Diagnostic]:
     """The known facts about the members, from files in the log's directory.
 
     A directory is the member's of the same name; a simulated user's directory has another name, and
@@ -108,12 +108,14 @@ def infos_of(run: Run, members: tuple[str, ...]) -> Iterator[Info | Remark]:
         if member is None and "user" in name and len(humans) == 1:
             member = humans[0]
         if member is None:
-            yield Remark("difference", "of a member that is not in the log; left out", str(path))
+            yield Diagnostic(
+                "difference", "of a member that is not in the log; left out", str(path)
+            )
             continue
         try:
             yield _info(path, member)
         except InvalidInput as error:
-            yield Remark("problem", f"no information on a member: {error}", str(path))
+            yield Diagnostic("problem", f"no information on a member: {error}", str(path))
 
 
 def _info(path: Path, member: str) -> Info:
@@ -165,15 +167,15 @@ def calls_of(info: Info) -> Iterator[ModelCalled]:
         yield ModelCalled(model=model, purpose=purpose, request="", tokens=tokens)
 
 
-def score_of(run: Run) -> tuple[UtilityScored | None, Remark | None]:
-    """The final performance; None if the result is missing, with a remark if it is unreadable."""
+def score_of(run: Run) -> tuple[UtilityScored | None, Diagnostic | None]:
+    """The final performance; None if the result is missing, with a diagnostic if it is unreadable."""
     if run.directory is None:
         return None, None
     path = run.directory / _PERFORMANCE
     try:
         held = results_of(path)
     except InvalidInput as error:
-        return None, Remark("problem", f"no performance: {error}", str(path))
+        return None, Diagnostic("problem", f"no performance: {error}", str(path))
     if held is None:
         return None, None
     value = share_of(held.get(RATING))

@@ -20,7 +20,7 @@ from typing import Final, final
 from ....engine.events import JSON, SessionOpened
 from ..json_files import files_in
 from ..json_sniff import Shape
-from ..protocol import Foreign, Found, Reading, Remark
+from ..protocol import Diagnostic, Foreign, Found, Reading
 from ..timestamps import zone_name
 from ..trace_builder import TraceBuilder
 from .evaluation import Evaluation, EvaluationIndex, TurnRounds
@@ -74,7 +74,7 @@ class CogymImporter:
         """
         evaluations = EvaluationIndex(source)
         for run in runs_at(source):
-            if isinstance(run, Remark):
+            if isinstance(run, Diagnostic):
                 yield run
             else:
                 yield from _Reader(run, reading, evaluations).read()
@@ -99,9 +99,9 @@ class _Reader:
         self._rounds = TurnRounds()
 
     def read(self) -> Iterator[Found]:
-        """The events of the session, its measurements, and what there is to remark."""
+        """The events of the session, its measurements, and what there is to report."""
         for evaluation in self._evaluations.of(self._run, self._survey.session):
-            if isinstance(evaluation, Remark):
+            if isinstance(evaluation, Diagnostic):
                 yield evaluation
             else:
                 self._evaluation = evaluation
@@ -114,27 +114,27 @@ class _Reader:
         if self._evaluation is not None:
             session, time = self._survey.session, self._builder.time
             yield from self._evaluation.measure(session, self._rounds.rounds, time)
-        yield from self._differences.remarks()
+        yield from self._differences.diagnostics()
 
     def _read(self) -> Iterator[Found]:
         for info in infos_of(self._run, self._survey.members):
-            if isinstance(info, Remark):
+            if isinstance(info, Diagnostic):
                 yield info
             else:
                 self._infos[info.member] = info
         rows = self._rows()
         first = next(rows, None)
-        while isinstance(first, Remark):
+        while isinstance(first, Diagnostic):
             yield first
             first = next(rows, None)
         if first is None:
-            yield Remark("problem", "an event log without records", str(self._run.log))
+            yield Diagnostic("problem", "an event log without records", str(self._run.log))
             return
         opens = role_of(first.role) == "environment"
         yield self._open(first if opens else None, first)
         held = None if opens else first
         for row in rows:
-            if isinstance(row, Remark):
+            if isinstance(row, Diagnostic):
                 yield row
                 continue
             if held is not None:
@@ -142,7 +142,7 @@ class _Reader:
             held = row
         yield from self._end(held)
 
-    def _rows(self) -> Iterator[Row | Remark]:
+    def _rows(self) -> Iterator[Row | Diagnostic]:
         return map(row_of, rows_of(self._run.log))
 
     def _open(self, start: Row | None, first: Row) -> Foreign:

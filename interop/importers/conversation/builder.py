@@ -29,7 +29,7 @@ from ....engine.events import (
 )
 from ....engine.records import ENVIRONMENT, Record
 from ....engine.session.commands import UNNAMED
-from ..protocol import Foreign, Found, Remark
+from ..protocol import Diagnostic, Foreign, Found
 from ..trace_builder import TraceBuilder
 from .numbers import amount_of, counted
 from .steps import (
@@ -53,13 +53,13 @@ from .steps import (
     Utterance,
 )
 
-__all__ = ("Cast", "ConversationBuilder")
+__all__ = ("ConversationBuilder", "Participants")
 
 _ROLES: Final[Mapping[str, Role]] = {HUMAN: "human", AGENT: "agent"}
 
 
 @final
-class Cast:
+class Participants:
     """The participants, by role and name; each has one name in the session.
 
     Args:
@@ -104,7 +104,7 @@ class Cast:
             self._names[key] = unique
         self._settled = len(items)
 
-    def participants(
+    def listed(
         self, *, models: Mapping[str, str | None], policies: Mapping[str, str | None]
     ) -> tuple[Participant, ...]:
         """The participants; models and policies by ``user`` and ``assistant``, or by an actor's
@@ -186,18 +186,20 @@ class ConversationBuilder:
 
     Args:
         builder: builds the trace.
-        cast: the participants.
+        participants: the participants.
         model: of calls that name none.
     """
 
-    def __init__(self, builder: TraceBuilder, cast: Cast, model: str | None = None) -> None:
+    def __init__(
+        self, builder: TraceBuilder, participants: Participants, model: str | None = None
+    ) -> None:
         self._builder = builder
-        self._cast = cast
+        self._participants = participants
         self._model = model or UNKNOWN_MODEL
         self._open: list[_Open] = []
         self._asked: dict[str, int] = {}
         self._acts: dict[int | str, int] = {}
-        self._speaker = cast.of(AGENT)
+        self._speaker = participants.of(AGENT)
         self._has_main = False  # an agent that no step names: those that have names help it
         self._events: Mapping[type[Step], Callable[..., Found]] = {
             Utterance: self._say,
@@ -268,11 +270,11 @@ class ConversationBuilder:
                     pass
 
     def _agent(self, name: str | None) -> tuple[str, Role]:
-        return self._speaker if name is None else self._cast.of(AGENT, name)
+        return self._speaker if name is None else self._participants.of(AGENT, name)
 
     def _say(self, step: Utterance, time: float, id: str | None, where: str) -> Foreign:
-        actor, whose = self._cast.of(step.role, step.name)
-        to = self._cast.agents if whose == "environment" else ()
+        actor, whose = self._participants.of(step.role, step.name)
+        to = self._participants.agents if whose == "environment" else ()
         if whose == "agent":
             self._take_turn(step.name, actor)
         return self._builder.put(MessageSent(text=step.text, to=to), actor, whose, time, id=id)
@@ -284,7 +286,7 @@ class ConversationBuilder:
             self._speaker = actor, "agent"
 
     def _call(self, step: ToolCall, time: float, id: str | None, where: str) -> Foreign:
-        actor, role = self._cast.of(step.role, step.name)
+        actor, role = self._participants.of(step.role, step.name)
         if role == "agent" and step.name is None:
             self._take_turn(None, actor)
         taken = ActionTaken(name=step.tool, arguments=step.arguments, raw=step.raw)
@@ -294,14 +296,14 @@ class ConversationBuilder:
 
     def _resolve(
         self, step: ToolResult, time: float, id: str | None, where: str
-    ) -> Foreign | Remark:
+    ) -> Foreign | Diagnostic:
         """The outcome of the first call of that id that has none yet, since ids come again."""
         found = next((one for one in self._open if one.call == step.call), None)
         if found is None and len(self._open) == 1 and not (step.call and self._open[0].call):
             found = self._open[0]  # one of both lacks an id, and it is the only open call
         if found is None:
             what = f"a result of no call (id {step.call!r})"
-            return Remark("problem", what, where, self._builder.session)
+            return Diagnostic("problem", what, where, self._builder.session)
         self._open.remove(found)
         resolved = ActionResolved(
             action=found.version,
@@ -319,26 +321,28 @@ class ConversationBuilder:
 
     def _answer(
         self, step: ApprovalResponse, time: float, id: str | None, where: str
-    ) -> Foreign | Remark:
+    ) -> Foreign | Diagnostic:
         asked = self._asked.pop(step.id, None)
         if asked is None:
             what = f"an answer to no question (id {step.id!r})"
-            return Remark("problem", what, where, self._builder.session)
+            return Diagnostic("problem", what, where, self._builder.session)
         given = ApprovalGiven(
             asked=asked, approved=step.approved, comment=step.comment, source=step.source
         )
         if step.source in ("rule", "setting"):  # no act of the human
             return self._builder.put(given, ENVIRONMENT, "environment", time, id=id)
-        return self._builder.put(given, *self._cast.of(HUMAN), time, id=id)
+        return self._builder.put(given, *self._participants.of(HUMAN), time, id=id)
 
     def _submit(self, step: Output, time: float, id: str | None, where: str) -> Foreign:
         snapshot = SnapshotTaken(
             content=step.content, digest=codec.digest(step.content), media_type=step.media_type
         )
-        return self._builder.put(snapshot, *self._cast.of(step.role, step.name), time, id=id)
+        return self._builder.put(
+            snapshot, *self._participants.of(step.role, step.name), time, id=id
+        )
 
     def _edit(self, step: FileEdit, time: float, id: str | None, where: str) -> Foreign:
-        actor, role = self._cast.of(step.role, step.name)
+        actor, role = self._participants.of(step.role, step.name)
         shown = {step.path: step.diff} if step.diff else {}
         return self._builder.edit(actor, role, time, {step.path: step.text}, shown=shown, id=id)
 
@@ -348,17 +352,17 @@ class ConversationBuilder:
             thumbs = "up" if step.thumbs else "down"
         of = None if step.of is None else self._acts.get(step.of)
         given = FeedbackGiven(thumbs=thumbs, comment=step.comment, of=of)
-        return self._builder.put(given, *self._cast.of(HUMAN, step.name), time, id=id)
+        return self._builder.put(given, *self._participants.of(HUMAN, step.name), time, id=id)
 
-    def _rate(self, step: Rating, time: float, id: str | None, where: str) -> Foreign | Remark:
+    def _rate(self, step: Rating, time: float, id: str | None, where: str) -> Foreign | Diagnostic:
         until = None if step.of is None else self._acts.get(step.of)
         rated = ProgressRated(
             round=UNNAMED, rating=step.value, until=until, explanation=step.explanation
         )
         try:
-            return self._builder.put(rated, *self._cast.of(HUMAN), time, id=id)
+            return self._builder.put(rated, *self._participants.of(HUMAN), time, id=id)
         except InvalidInput as error:
-            return Remark("problem", str(error), where, self._builder.session)
+            return Diagnostic("problem", str(error), where, self._builder.session)
 
     def _interrupt(self, step: Interruption, time: float, id: str | None, where: str) -> Foreign:
         yielded = TurnYielded(reason=step.reason)
@@ -371,8 +375,8 @@ class ConversationBuilder:
         event = _foreign(step.kind, step.body)
         return self._builder.put(event, ENVIRONMENT, "environment", time)
 
-    def _omit(self, step: Omission, time: float, id: str | None, where: str) -> Remark:
-        return Remark("difference", f"left out: {step.what}", where, self._builder.session)
+    def _omit(self, step: Omission, time: float, id: str | None, where: str) -> Diagnostic:
+        return Diagnostic("difference", f"left out: {step.what}", where, self._builder.session)
 
     def _ask_model(self, step: ModelUse, time: float, id: str | None, where: str) -> Foreign:
         called = ModelCalled(
@@ -384,11 +388,15 @@ class ConversationBuilder:
             cost=amount_of(step.cost),
             error=step.error,
         )
-        return self._builder.put(called, *self._cast.of(step.role, step.name), time, id=step.id)
+        return self._builder.put(
+            called, *self._participants.of(step.role, step.name), time, id=step.id
+        )
 
     def _close(self, step: Ending, time: float) -> Sequence[Foreign]:
         by: tuple[str, Role] = (
-            self._cast.of(step.by) if step.by in (HUMAN, AGENT) else (step.by, "environment")
+            self._participants.of(step.by)
+            if step.by in (HUMAN, AGENT)
+            else (step.by, "environment")
         )
         closed = SessionClosed(reason=step.reason, by=by[0], detail=step.detail)
         return self._builder.close(closed, by[1], time)

@@ -14,10 +14,10 @@ import msgspec
 
 from ....engine.events import JSON, Origin, SessionOpened, UtilityScored
 from ....engine.records import ENVIRONMENT
-from ..protocol import Found, Reading, Remark
+from ..protocol import Diagnostic, Found, Reading
 from ..timestamps import zone_name
 from ..trace_builder import TraceBuilder
-from .builder import Cast, ConversationBuilder
+from .builder import ConversationBuilder, Participants
 from .steps import AGENT, Step
 
 __all__ = ("Entry", "Transcript", "beginning_of", "opening_of", "read_transcript")
@@ -50,7 +50,7 @@ class Transcript(msgspec.Struct, frozen=True, kw_only=True):
         entries: entries in order, and problems where something could not be read.
         start: when it began, seconds since the epoch; None if no entry has a time: the session is
             then on a virtual clock that does not advance.
-        cast: the participants.
+        participants: the participants.
         task: name of the task; None for the name of the format.
         instance: of the task; None for the session's id.
         problem: which problem it was; None for the instance, if it has one.
@@ -66,8 +66,8 @@ class Transcript(msgspec.Struct, frozen=True, kw_only=True):
     session: str
     format: str
     where: str
-    entries: Iterable[Entry | Remark]
-    cast: Cast
+    entries: Iterable[Entry | Diagnostic]
+    participants: Participants
     start: float | None = None
     task: str | None = None
     instance: str | None = None
@@ -94,9 +94,9 @@ def read_transcript(transcript: Transcript, reading: Reading) -> Iterator[Found]
     builder = TraceBuilder(transcript.session)
     opened = opening_of(transcript, reading)
     yield builder.put(opened, ENVIRONMENT, "environment", transcript.start or 0.0)
-    talk = ConversationBuilder(builder, transcript.cast, transcript.models.get(AGENT))
+    talk = ConversationBuilder(builder, transcript.participants, transcript.models.get(AGENT))
     for entry in transcript.entries:
-        if isinstance(entry, Remark):
+        if isinstance(entry, Diagnostic):
             yield entry
             continue
         now = builder.time if entry.time is None or transcript.start is None else entry.time
@@ -116,7 +116,7 @@ def opening_of(transcript: Transcript, reading: Reading) -> SessionOpened:
     return SessionOpened(
         task=transcript.task or transcript.format,
         instance=transcript.instance or transcript.session,
-        participants=transcript.cast.participants(
+        participants=transcript.participants.listed(
             models=transcript.models, policies=transcript.policies
         ),
         clock="virtual" if transcript.start is None else "utc",

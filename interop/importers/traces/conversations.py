@@ -19,7 +19,7 @@ import msgspec
 from ....engine.events import JSON, ActionResolved, ActionTaken, MessageSent, Tokens
 from ....engine.records import Record
 from ..claude_code.questions import QuestionReader
-from ..conversation.builder import Cast
+from ..conversation.builder import Participants
 from ..conversation.steps import (
     AGENT,
     HUMAN,
@@ -31,7 +31,7 @@ from ..conversation.steps import (
     Utterance,
 )
 from ..conversation.transcript import Entry, Transcript
-from ..protocol import Remark
+from ..protocol import Diagnostic
 from .messages import Message, messages_of, texts_in
 from .spans import Span, SpanKind, value_of
 
@@ -70,7 +70,7 @@ def transcripts_of(
             continue
         found = reader.transcript(session, entries, members, format, where, config or {})
         if not any(isinstance(step, Utterance) for entry in entries for step in entry.steps):
-            silent = Remark("difference", _SILENT, where, session)
+            silent = Diagnostic("difference", _SILENT, where, session)
             found = msgspec.structs.replace(found, entries=[*entries, silent])
         yield found
 
@@ -275,7 +275,9 @@ class ConversationReader:
             format=format,
             where=where,
             entries=entries,
-            cast=Cast((step for entry in entries for step in entry.steps), (HUMAN, AGENT)),
+            participants=Participants(
+                (step for entry in entries for step in entry.steps), (HUMAN, AGENT)
+            ),
             start=own[0].start,
             task=next((span.task for span in own if span.task), None),
             instance=next((span.instance for span in own if span.instance), None),

@@ -22,7 +22,7 @@ from ..documents import is_answer, listed_in, listed_keys
 from ..json_files import AT_ONCE, Piece, check_held, decode, pieces_of, size_of
 from ..json_sniff import Shape, shape_of
 from ..json_stream import Member, read_at
-from ..protocol import Found, Reading, Remark
+from ..protocol import Diagnostic, Found, Reading
 from ..timestamps import seconds_of
 from .ai_sdk import TOOL_CALL
 from .conversations import by_session, transcripts_of
@@ -282,7 +282,7 @@ class LangfuseImporter:
                 try:
                     exports.append((_export(piece), piece))
                 except InvalidInput as error:
-                    yield Remark("problem", f"no trace: {error}", piece.where)
+                    yield Diagnostic("problem", f"no trace: {error}", piece.where)
             if exports:
                 yield from _read(exports, reading)
 
@@ -290,11 +290,11 @@ class LangfuseImporter:
 def _flat(source: Path, reading: Reading) -> Iterator[Found]:
     """The conversations in a list of observations."""
 
-    def read(data: bytes | msgspec.Raw, where: str) -> Iterator[Span | Remark]:
+    def read(data: bytes | msgspec.Raw, where: str) -> Iterator[Span | Diagnostic]:
         try:
             yield span_of_observation(data, {}, where, reading)
         except InvalidInput as error:
-            yield Remark("problem", f"no observation: {error}", where)
+            yield Diagnostic("problem", f"no observation: {error}", where)
 
     pieces = (
         SpanPiece(f"{source}, observation {number}", member, data)
@@ -329,7 +329,7 @@ def _key(data: bytes) -> str | None:
     try:
         held = decode(data, _Key)
     except InvalidInput:
-        return None  # it is remarked on when it is read
+        return None  # it is reported when it is read
     return held.session_id or (held.trace.session_id if held.trace is not None else None)
 
 
@@ -360,7 +360,7 @@ def _read(exports: Sequence[tuple[_Export, Piece]], reading: Reading) -> Iterato
             try:
                 spans.append(span_of_observation(raw, known, where, reading))
             except InvalidInput as error:
-                yield Remark("problem", f"no observation: {error}", where)
+                yield Diagnostic("problem", f"no observation: {error}", where)
     scores = _all_scores(exports, traces)
     turns = _Turns(spans)
     for members in by_session(spans).values():
@@ -428,7 +428,7 @@ class _Turns:
     def __init__(self, spans: Sequence[Span]) -> None:
         self._spans = {(span.trace, span.id): span for span in spans}
 
-    def ends(self, entries: Sequence[Entry | Remark], score: Score) -> int | None:
+    def ends(self, entries: Sequence[Entry | Diagnostic], score: Score) -> int | None:
         """The place of the entry that a score is about: the last by the agent in that trace or
         observation; None if there is none.
         """
@@ -484,7 +484,7 @@ def _rated(
     return msgspec.structs.replace(transcript, entries=list(ordered))
 
 
-def _place_of(entries: Sequence[Entry | Remark], place: int, time: float | None) -> int:
+def _place_of(entries: Sequence[Entry | Diagnostic], place: int, time: float | None) -> int:
     """The last entry before a time, from the one that was scored on."""
     for later in range(place + 1, len(entries)):
         entry = entries[later]

@@ -31,10 +31,10 @@ from ....engine.records import ENVIRONMENT, Draft
 from ....engine.session.commands import command_of
 from ....telemetry.jsonable import storable
 from ..batches import taken_in, unfit
-from ..conversation.builder import Cast, ConversationBuilder
+from ..conversation.builder import ConversationBuilder, Participants
 from ..conversation.steps import AGENT, HUMAN
 from ..conversation.transcript import Entry, opening_of
-from ..protocol import Foreign, Reading, Remark
+from ..protocol import Diagnostic, Foreign, Reading
 from ..trace_builder import TraceBuilder
 from .conversations import ConversationReader, by_session
 from .spans import Span
@@ -296,7 +296,7 @@ class _LiveSession:
         self.reader = ConversationReader()
         self.talk: ConversationBuilder | None = None
         self.seen: set[str] = set()
-        self.cast = Cast((), (HUMAN, AGENT))
+        self.participants = Participants((), (HUMAN, AGENT))
 
     async def record(self, spans: Sequence[Span]) -> None:
         """Records the contents of spans that are not recorded yet.
@@ -317,17 +317,21 @@ class _LiveSession:
         found = self._events(entries, spans) if entries else ()
         return [_storable(one) for one in found if isinstance(one, Foreign)]
 
-    def _events(self, entries: Sequence[Entry], spans: Sequence[Span]) -> list[Foreign | Remark]:
-        builder, found = self.builder, list[Foreign | Remark]()
+    def _events(
+        self, entries: Sequence[Entry], spans: Sequence[Span]
+    ) -> list[Foreign | Diagnostic]:
+        builder, found = self.builder, list[Foreign | Diagnostic]()
         steps = [step for entry in entries for step in entry.steps]
         if self.talk is None:
             transcript = self.reader.transcript(builder.session, entries, spans, _FORMAT, "", {})
-            self.cast = transcript.cast
+            self.participants = transcript.participants
             opened = opening_of(transcript, Reading())
             start = transcript.start or 0.0
             found.append(builder.put(opened, ENVIRONMENT, "environment", start))
-            self.talk = ConversationBuilder(builder, self.cast, transcript.models.get(AGENT))
-        self.cast.extend(steps)
+            self.talk = ConversationBuilder(
+                builder, self.participants, transcript.models.get(AGENT)
+            )
+        self.participants.extend(steps)
         for entry in entries:
             now = builder.time if entry.time is None else entry.time
             found += self.talk.add(entry.number, entry.steps, now, entry.where)
@@ -350,7 +354,7 @@ async def _opened(log: EventLog, session: str) -> _LiveSession:
         raise InvalidInput(f"session {session!r} was not recorded from spans")
     for record in records:
         held.builder.state.feed(record)
-        held.cast.join(record.actor, record.role)
+        held.participants.join(record.actor, record.role)
         if record.caller_id is not None:
             held.seen.add(record.caller_id.split("/", 2)[1].removesuffix("-in"))
     if held.builder.state.closed:
@@ -359,7 +363,7 @@ async def _opened(log: EventLog, session: str) -> _LiveSession:
     held.reader.resume(records)
     agent = next((one for one in opened.participants if one.role == "agent"), None)
     held.reader.main = agent.policy if agent is not None else None
-    held.talk = ConversationBuilder(held.builder, held.cast, agent.model if agent else None)
+    held.talk = ConversationBuilder(held.builder, held.participants, agent.model if agent else None)
     held.talk.resume(records)
     return held
 
@@ -377,6 +381,6 @@ def _storable(one: Foreign) -> Draft:
         event = storable(command_of(one.draft.event)).event
         one = one._replace(draft=msgspec.structs.replace(one.draft, event=event))
     fit = taken_in(one)
-    if isinstance(fit, Remark):
+    if isinstance(fit, Diagnostic):
         raise InvalidInput(fit.what)
     return fit[0].draft

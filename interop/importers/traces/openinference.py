@@ -13,7 +13,7 @@ from ....engine.events import JSON
 from ..documents import is_answer, listed_in, listed_keys
 from ..json_files import AT_ONCE, decode, size_of
 from ..json_sniff import Shape, shape_of
-from ..protocol import Found, Reading, Remark
+from ..protocol import Diagnostic, Found, Reading
 from ..timestamps import seconds_of
 from .attributes import span_of
 from .spans import Span
@@ -66,13 +66,13 @@ class OpenInferenceImporter:
             InvalidInput: it cannot be read.
         """
 
-        def read(data: bytes | msgspec.Raw, where: str) -> Iterator[Span | Remark]:
+        def read(data: bytes | msgspec.Raw, where: str) -> Iterator[Span | Diagnostic]:
             try:
                 yield _span(data, where, reading)
             except InvalidInput as error:
-                yield Remark("problem", f"no span: {error}", where)
+                yield Diagnostic("problem", f"no span: {error}", where)
             except RecursionError:
-                yield Remark("problem", "no span: it nests too deeply", where)
+                yield Diagnostic("problem", "no span: it nests too deeply", where)
 
         shape = shape_of(source)
         if size_of(source) > AT_ONCE or (shape is not None and is_answer(shape)):

@@ -14,7 +14,7 @@ from ....engine.events import JSON
 from ..json_files import AT_ONCE, decode, size_of
 from ..json_sniff import Shape, shape_of
 from ..json_stream import Member, elements_of, lines_at, members_of, places_of
-from ..protocol import Found, Reading, Remark
+from ..protocol import Diagnostic, Found, Reading
 from .attributes import is_conversation, span_of
 from .spans import Span, with_messages
 from .stored import ReadsSpans, SpanPiece, read_held, read_stored
@@ -130,16 +130,16 @@ def _elements_under(source: Path, members: Mapping[str, Member], name: str) -> I
     return iter(()) if held is None else places_of(source, held.offset)
 
 
-def _one_span(data: bytes | msgspec.Raw, where: str) -> Iterator[Span | Remark]:
+def _one_span(data: bytes | msgspec.Raw, where: str) -> Iterator[Span | Diagnostic]:
     yield _read(data, where)
 
 
-def spans_of_request(data: bytes | msgspec.Raw, where: str) -> Iterator[Span | Remark]:
-    """The spans in a request; a remark for each invalid one."""
+def spans_of_request(data: bytes | msgspec.Raw, where: str) -> Iterator[Span | Diagnostic]:
+    """The spans in a request; a diagnostic for each invalid one."""
     try:
         request = decode(data, _Request)
     except InvalidInput as error:
-        yield Remark("problem", f"no request to export traces: {error}", where)
+        yield Diagnostic("problem", f"no request to export traces: {error}", where)
         return
     number = 0
     for resource in request.resource_spans:
@@ -150,14 +150,14 @@ def spans_of_request(data: bytes | msgspec.Raw, where: str) -> Iterator[Span | R
                 yield _read(raw, place)
 
 
-def _read(data: bytes | msgspec.Raw, where: str) -> Span | Remark:
+def _read(data: bytes | msgspec.Raw, where: str) -> Span | Diagnostic:
     """A span, or its problem."""
     try:
         return _span(decode(data, _Span), where)
     except InvalidInput as error:
-        return Remark("problem", f"no span: {error}", where)
+        return Diagnostic("problem", f"no span: {error}", where)
     except RecursionError:
-        return Remark("problem", "no span: it nests too deeply", where)
+        return Diagnostic("problem", "no span: it nests too deeply", where)
 
 
 def _span(span: _Span, where: str) -> Span:

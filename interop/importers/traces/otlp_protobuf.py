@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from ....engine.budget import Fields
 from ....engine.errors import InvalidInput, MissingExtra
 from ....engine.events import JSON
-from ..protocol import Remark
+from ..protocol import Diagnostic
 from .otlp import otlp_span
 from .spans import Span, with_messages
 
@@ -28,8 +28,8 @@ REQUEST_FIELDS: Final[Fields] = {1: {1: {1: _PAIR, 3: {}}, 2: {1: {3: _PAIR}, 2:
 """Which fields of a request to export traces are messages."""
 
 
-def spans_of_message(data: bytes, where: str) -> Iterator[Span | Remark]:
-    """The spans in a request; a remark for each invalid one.
+def spans_of_message(data: bytes, where: str) -> Iterator[Span | Diagnostic]:
+    """The spans in a request; a diagnostic for each invalid one.
 
     Raises:
         MissingExtra: the definitions of OpenTelemetry are not installed.
@@ -45,7 +45,7 @@ def spans_of_message(data: bytes, where: str) -> Iterator[Span | Remark]:
     try:
         request.ParseFromString(data)
     except DecodeError as error:
-        yield Remark("problem", f"no request to export traces: {error}", where)
+        yield Diagnostic("problem", f"no request to export traces: {error}", where)
         return
     number = 0
     for resource in request.resource_spans:
@@ -56,9 +56,9 @@ def spans_of_message(data: bytes, where: str) -> Iterator[Span | Remark]:
                 try:
                     yield _span(span, place)
                 except InvalidInput as error:
-                    yield Remark("problem", f"no span: {error}", place)
+                    yield Diagnostic("problem", f"no span: {error}", place)
                 except RecursionError:  # in the name of an attribute, which may say a path
-                    yield Remark("problem", "no span: it nests too deeply", place)
+                    yield Diagnostic("problem", "no span: it nests too deeply", place)
 
 
 def _span(span: SpanMessage, where: str) -> Span:

@@ -15,13 +15,13 @@ import msgspec
 from ..conversation.transcript import read_transcript
 from ..json_files import pieces_of
 from ..json_stream import Member, read_at
-from ..protocol import Found, Reading, Remark
+from ..protocol import Diagnostic, Found, Reading
 from .conversations import by_session, transcripts_of
 from .spans import Span
 
 __all__ = ("ReadsSpans", "SpanPiece", "read_held", "read_stored")
 
-ReadsSpans: TypeAlias = Callable[[bytes | msgspec.Raw, str], Iterable[Span | Remark]]
+ReadsSpans: TypeAlias = Callable[[bytes | msgspec.Raw, str], Iterable[Span | Diagnostic]]
 """Reads the spans in a piece of a file, with the place of the piece; always the same."""
 
 
@@ -61,7 +61,7 @@ def read_held(source: Path, read: ReadsSpans, format: str, reading: Reading) -> 
     spans: list[Span] = []
     for piece in pieces_of(source):
         for found in read(piece.data, piece.where):
-            if isinstance(found, Remark):
+            if isinstance(found, Diagnostic):
                 yield found
             else:
                 spans.append(found)
@@ -90,7 +90,7 @@ def read_stored(
     for piece in pieces:
         members.append((piece.where, piece.member))
         for number, found in enumerate(read(piece.data, piece.where)):
-            if isinstance(found, Remark):
+            if isinstance(found, Diagnostic):
                 yield found
             elif (found.trace, found.id) not in places:
                 places[found.trace, found.id] = _Place(len(members) - 1, number)

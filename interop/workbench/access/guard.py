@@ -24,7 +24,7 @@ from .identity import Access, Identity
 from .rates import Rate
 from .sharing import Links
 
-__all__ = ("BenchGuard", "HostNames", "identity_of")
+__all__ = ("AccessGuard", "HostNames", "identity_of")
 
 _POLICIES: Final = (
     "default-src 'none'",
@@ -92,7 +92,7 @@ def identity_of(request: Request) -> Identity:
 
 
 @final
-class BenchGuard:
+class AccessGuard:
     """Checks the host, origin, identity and rate of each request.
 
     Args:

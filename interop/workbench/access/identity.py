@@ -19,12 +19,12 @@ import msgspec
 
 from ....engine.errors import InvalidInput
 
-__all__ = ("LIFE", "Access", "BenchRole", "Identity")
+__all__ = ("LIFE", "Access", "Identity", "WorkbenchRole")
 
 LIFE: Final = 30 * 86400.0
 """Seconds that links and cookies hold, unless it is said otherwise."""
 
-BenchRole = Literal["viewer", "operator", "participant"]
+WorkbenchRole = Literal["viewer", "operator", "participant"]
 """The rights of a user. A viewer reads all sessions, without their private parts. An operator reads
 everything, and takes part in sessions. A participant sees one session, as one of its actors.
 """
@@ -39,7 +39,7 @@ class Identity(msgspec.Struct, frozen=True):
         session: of a participant, the only session that there is for them.
     """
 
-    role: BenchRole
+    role: WorkbenchRole
     actor: str = ""
     session: str = ""
 

@@ -16,9 +16,9 @@ from ....engine.errors import InvalidInput
 from ...http.sse import EventStream
 from ..access.guard import identity_of
 from ..access.roles import readers
-from ..bench import Bench
 from ..events import message, streaming
 from ..frame import page
+from ..state import Workbench
 from .history import AlertHistory
 from .page import alert_contents, fired_row, history_note, rule_list
 
@@ -27,27 +27,27 @@ __all__ = ("alert_messages", "alert_routes")
 _SLOWER: Final = 5  # times the pace of other pages: there is more to be computed
 
 
-def alert_routes(bench: Bench) -> Sequence[Route]:
+def alert_routes(workbench: Workbench) -> Sequence[Route]:
     """The routes."""
-    history = AlertHistory(bench.log, bench.sessions, bench.alerts, bench.options)
+    history = AlertHistory(workbench.log, workbench.sessions, workbench.alerts, workbench.options)
 
     async def shown(request: Request) -> Response:
-        contents = alert_contents(bench.alerts, _before(request))
+        contents = alert_contents(workbench.alerts, _before(request))
         return page(
-            bench, identity_of(request), "Alerts", *contents, script="alerts.js", at="/alerts"
+            workbench, identity_of(request), "Alerts", *contents, script="alerts.js", at="/alerts"
         )
 
     async def stream(request: Request) -> EventStream:
-        return streaming(bench, alert_messages(bench, history, _before(request)))
+        return streaming(workbench, alert_messages(workbench, history, _before(request)))
 
     return Route("/alerts", readers(shown)), Route("/v1/alerts/stream", readers(stream))
 
 
 async def alert_messages(
-    bench: Bench, history: AlertHistory, before: int | None
+    workbench: Workbench, history: AlertHistory, before: int | None
 ) -> AsyncGenerator[ServerSentEvent, None]:
     """A page of what fired, whatever the client had, and then what changes in it."""
-    index, size = bench.sessions, bench.limits.page
+    index, size = workbench.sessions, workbench.limits.page
     shown: dict[str, str] = {}
     known: dict[str, object] = {}
     revision = -1
@@ -76,7 +76,7 @@ async def alert_messages(
             yield message("alerts", {"rows": changed, "gone": gone} | about, position)
         if history.complete and index.position == history.position:
             await index.wait()
-        await anyio.sleep(_SLOWER * bench.limits.pace)
+        await anyio.sleep(_SLOWER * workbench.limits.pace)
 
 
 def _name(*parts: object) -> str:

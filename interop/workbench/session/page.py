@@ -11,13 +11,13 @@ from ....engine.text import quantity
 from ....scoring.display.texts import shorten
 from ....scoring.trajectory.options import Options
 from ..access.identity import Identity
-from ..bench import Bench
 from ..links import session_address
 from ..markup.agents import AgentMarks
 from ..markup.html import Html, Node, join, tag
 from ..markup.records import value_block
 from ..reviewing import review_panel
 from ..sessions.rows import title_of
+from ..state import Workbench
 from .forking import Forking
 from .reading import SessionReading
 
@@ -28,12 +28,12 @@ _TABS = (("output", "Output"), ("measures", "Measures"), ("review", "Review"), (
 
 
 def session_contents(
-    bench: Bench, identity: Identity, summary: SessionSummary, forking: Forking
+    workbench: Workbench, identity: Identity, summary: SessionSummary, forking: Forking
 ) -> list[Node]:
     """The page's contents before its script fills it."""
     agent, user = summary.group.get("agent", ""), summary.group.get("user", "")
     others = {key: one for key, one in summary.group.items() if key not in ("agent", "user")}
-    marks = AgentMarks(bench.sessions.values("agent"))
+    marks = AgentMarks(workbench.sessions.values("agent"))
     head = tag(
         "div",
         tag("h1", tag("bdi", title_of(summary)), title=summary.session),
@@ -48,7 +48,7 @@ def session_contents(
     )
     strip = tag("div", id="strip")
     timeline = tag("div", id="timeline", class_=marks.colour(agent) or "a1")
-    forks = bench.forks is not None and identity.role == "operator"
+    forks = workbench.forks is not None and identity.role == "operator"
     private = None
     if identity.role == "operator":
         box = tag("input", type="checkbox", id="private")
@@ -124,7 +124,7 @@ def session_contents(
         role="group",
         aria_label="Moment that is shown",
     )
-    adds = identity.role == "operator" and not bench.access.read_only
+    adds = identity.role == "operator" and not workbench.access.read_only
     tabs = [
         tag(
             "button",
@@ -203,13 +203,13 @@ def _fork_dialog(forking: Forking) -> Html:
     return tag("dialog", form, id="fork-dialog", aria_labelledby="fork-title")
 
 
-def commands(bench: Bench, session: str, version: int) -> Sequence[tuple[str, str]]:
+def commands(workbench: Workbench, session: str, version: int) -> Sequence[tuple[str, str]]:
     """Commands that show or continue the same on the command line: purpose and command."""
 
     def line(*words: str) -> str:
         return shlex.join(["duolog", *words])
 
-    log = bench.name
+    log = workbench.name
     found = [
         ("this session as a text", line("show", log, session)),
         (

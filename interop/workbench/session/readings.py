@@ -10,7 +10,7 @@ import anyio
 from ....engine.log.session_states import SessionStates
 from ....engine.log.summary import FORGOTTEN
 from ..access.identity import Identity
-from ..bench import Bench
+from ..state import Workbench
 from .reading import Growth, SessionReading
 
 __all__ = ("Readings",)
@@ -24,11 +24,11 @@ class Readings:
     """Readings of sessions; those that were not used for the longest time are dropped.
 
     Args:
-        bench: the shared state of the workbench.
+        workbench: the shared state of the workbench.
     """
 
-    def __init__(self, bench: Bench) -> None:
-        self._bench = bench
+    def __init__(self, workbench: Workbench) -> None:
+        self._workbench = workbench
         self._held: SessionStates[SessionReading] = SessionStates(_KEPT)
 
     async def of(self, session: str, identity: Identity) -> SessionReading:
@@ -39,10 +39,10 @@ class Readings:
             LogError: the log cannot be read.
         """
         name = f"{identity.role}/{identity.actor}/{session}"
-        summary = await self._bench.log.summary(session)  # raises if there is none
+        summary = await self._workbench.log.summary(session)  # raises if there is none
         held = self._held.get(name)
         if held is None or (summary.state == FORGOTTEN and not held.erased):
-            held = SessionReading(self._bench.log, session, identity, self._bench.options)
+            held = SessionReading(self._workbench.log, session, identity, self._workbench.options)
         self._held.keep(name, held)
         await held.refresh()
         return held
@@ -54,7 +54,7 @@ class Readings:
             SessionNotFound: the log has no such session.
             LogError: the log cannot be read.
         """
-        index = self._bench.sessions
+        index = self._workbench.sessions
         reading = await self.of(session, identity)  # held here, however many others are looked at
         done = reading.count_at(after)
         while True:
@@ -64,5 +64,5 @@ class Readings:
                 done = growth.count
             if not index.has_news(session, reading.position):
                 await index.wait()
-            await anyio.sleep(self._bench.limits.pace)
+            await anyio.sleep(self._workbench.limits.pace)
             await reading.refresh()

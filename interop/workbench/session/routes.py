@@ -23,12 +23,12 @@ from ..access.body import read_body
 from ..access.guard import identity_of
 from ..access.identity import Identity
 from ..access.roles import Endpoint, operators, readers
-from ..bench import Bench
 from ..events import message, position_of, streaming
 from ..frame import page
 from ..markup.agents import AgentMarks
 from ..markup.html import join
 from ..markup.text import plain
+from ..state import Workbench
 from .forking import Forking, ForkRequest, is_kind
 from .page import about_session, command_list, commands, session_contents
 from .pair import Side, pair_contents
@@ -48,9 +48,9 @@ _TEXT: Final = 400_000  # characters of a raw record
 _fork = msgspec.json.Decoder(ForkRequest).decode
 
 
-def session_routes(bench: Bench) -> Sequence[Route]:
+def session_routes(workbench: Workbench) -> Sequence[Route]:
     """The routes."""
-    routes = _Routes(bench)
+    routes = _Routes(workbench)
     data: dict[str, Endpoint] = {
         "index": routes.index,
         "records": routes.records,
@@ -74,21 +74,21 @@ def session_routes(bench: Bench) -> Sequence[Route]:
 class _Routes:
     """The endpoints."""
 
-    def __init__(self, bench: Bench) -> None:
-        self._bench = bench
-        self._readings = Readings(bench)
+    def __init__(self, workbench: Workbench) -> None:
+        self._workbench = workbench
+        self._readings = Readings(workbench)
 
     async def page(self, request: Request) -> Response:
         """The page."""
-        bench, identity = self._bench, identity_of(request)
+        workbench, identity = self._workbench, identity_of(request)
         session = request.query_params.get("id", "")[:_NAME]
         try:
-            summary = await bench.log.summary(session)
+            summary = await workbench.log.summary(session)
         except SessionNotFound as error:
             raise HTTPException(404, str(error)) from None
-        contents = session_contents(bench, identity, summary, await self._forking(summary))
+        contents = session_contents(workbench, identity, summary, await self._forking(summary))
         return page(
-            bench,
+            workbench,
             identity,
             session,
             *contents,
@@ -99,7 +99,7 @@ class _Routes:
 
     async def _forking(self, summary: SessionSummary) -> Forking:
         """Whether a fork can be made of a session, and of what there is to choose."""
-        index = self._bench.sessions
+        index = self._workbench.sessions
         same = [one for one in index.summaries if one.task == summary.task]
         found = {
             name: sorted({value for one in same if is_kind(value := one.group.get(name, ""))})
@@ -116,19 +116,21 @@ class _Routes:
 
     async def pair(self, request: Request) -> Response:
         """Two sessions side by side."""
-        bench, identity = self._bench, identity_of(request)
+        workbench, identity = self._workbench, identity_of(request)
         names = [request.query_params.get(name, "")[:_NAME] for name in ("left", "right")]
         try:
             left, right = [await self._side(name, identity) for name in names]
         except SessionNotFound as error:
             raise HTTPException(404, str(error)) from None
-        contents = pair_contents(left, right, AgentMarks(bench.sessions.values("agent")))
-        return page(bench, identity, " and ".join(names), *contents, script="pair.js", at="/pair")
+        contents = pair_contents(left, right, AgentMarks(workbench.sessions.values("agent")))
+        return page(
+            workbench, identity, " and ".join(names), *contents, script="pair.js", at="/pair"
+        )
 
     async def _side(self, session: str, identity: Identity) -> Side:
         reading = await self._readings.of(session, identity)
-        summary = await self._bench.log.summary(session)
-        return Side(summary, reading, await self._bench.lists.lines.line(summary))
+        summary = await self._workbench.log.summary(session)
+        return Side(summary, reading, await self._workbench.lists.lines.line(summary))
 
     async def _reading(self, request: Request) -> SessionReading:
         session = request.query_params.get("session", "")[:_NAME]
@@ -148,8 +150,8 @@ class _Routes:
         """Entries of the transcript, as HTML."""
         reading = await self._reading(request)
         first = _number(request, "from", 1)
-        last = min(_number(request, "to", first), first + self._bench.limits.window - 1)
-        transcript = Transcript(self._bench.log, reading, identity_of(request))
+        last = min(_number(request, "to", first), first + self._workbench.limits.window - 1)
+        transcript = Transcript(self._workbench.log, reading, identity_of(request))
         parts = await transcript.part(first, last)
         return as_json({"from": first, "to": min(last, reading.count), "html": join(parts).text})
 
@@ -162,7 +164,7 @@ class _Routes:
         """A version of the output, as a document or as what changed since another."""
         reading = await self._reading(request)
         version, against = _number(request, "version", 0), _number(request, "against", 0)
-        transcript = Transcript(self._bench.log, reading, identity_of(request))
+        transcript = Transcript(self._workbench.log, reading, identity_of(request))
         event = await transcript.snapshot(version)
         if event is None:
             raise HTTPException(404, f"unknown version {version} of the output")
@@ -176,20 +178,20 @@ class _Routes:
     async def about(self, request: Request) -> Response:
         """Facts of the session, and the commands for a moment of it."""
         reading = await self._reading(request)
-        summary = await self._bench.log.summary(reading.session)
+        summary = await self._workbench.log.summary(reading.session)
         at = _number(request, "at", reading.count)
         version = await reading.version_at(at)
         parts = [
-            about_session(summary, reading, self._bench.options),
-            command_list(commands(self._bench, reading.session, version)),
+            about_session(summary, reading, self._workbench.options),
+            command_list(commands(self._workbench, reading.session, version)),
         ]
         return as_json({"html": join(parts).text, "version": version})
 
     async def strip(self, request: Request) -> Response:
         """The strip of results."""
         reading = await self._reading(request)
-        summary = await self._bench.log.summary(reading.session)
-        line = await self._bench.lists.lines.line(summary)
+        summary = await self._workbench.log.summary(reading.session)
+        line = await self._workbench.lists.lines.line(summary)
         moment = await reading.at(reading.count)
         shown = join(session_strip(summary, reading, line), waiting_cards(reading, moment))
         return as_json({"html": shown.text})
@@ -214,14 +216,14 @@ class _Routes:
     async def fork(self, request: Request) -> Response:
         """Begins a fork of it at a moment."""
         try:
-            asked = _fork(await read_body(request, self._bench.limits.body))
+            asked = _fork(await read_body(request, self._workbench.limits.body))
         except msgspec.DecodeError as error:
             raise InvalidInput(f"cannot read the request for a fork: {error}") from error
-        if self._bench.forks is None:
+        if self._workbench.forks is None:
             raise HTTPException(404, "this server cannot fork sessions")
         reading = await self._readings.of(asked.session, identity_of(request))
         version = await reading.version_at(asked.at)
-        return as_json({"session": await self._bench.forks(asked, version)})
+        return as_json({"session": await self._workbench.forks(asked, version)})
 
     async def stream(self, request: Request) -> EventStream:
         """New records, as server-sent events."""
@@ -233,7 +235,7 @@ class _Routes:
             async for growth in self._readings.follow(session, identity, after):
                 yield message("grown", _grown(growth), growth.position)
 
-        return streaming(self._bench, messages())
+        return streaming(self._workbench, messages())
 
 
 def _grown(growth: Growth) -> dict[str, object]:

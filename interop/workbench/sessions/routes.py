@@ -21,11 +21,11 @@ from ...http.responses import as_json
 from ...http.sse import EventStream
 from ..access.guard import identity_of
 from ..access.roles import readers
-from ..bench import Bench
 from ..events import message, position_of, streaming
 from ..frame import page
 from ..markup.agents import AgentMarks
 from ..markup.html import Html
+from ..state import Workbench
 from .address import ListAddress, parse_address
 from .page import list_contents, paged, searching_note
 from .rows import columns_of, session_row
@@ -37,9 +37,9 @@ _ROWS: Final = 100  # rows in one request
 _PATIENCE: Final = 0.2  # seconds that a page waits for what the log keeps of its rows
 
 
-def session_list_routes(bench: Bench) -> Sequence[Route]:
+def session_list_routes(workbench: Workbench) -> Sequence[Route]:
     """The routes."""
-    routes = _Routes(bench)
+    routes = _Routes(workbench)
     return (
         Route("/sessions", readers(routes.page)),
         Route("/v1/sessions/rows", readers(routes.rows)),
@@ -51,26 +51,26 @@ def session_list_routes(bench: Bench) -> Sequence[Route]:
 class _Routes:
     """The endpoints."""
 
-    def __init__(self, bench: Bench) -> None:
-        self._bench = bench
-        self._index = bench.sessions
-        self._lists = bench.lists
+    def __init__(self, workbench: Workbench) -> None:
+        self._workbench = workbench
+        self._index = workbench.sessions
+        self._lists = workbench.lists
 
     async def page(self, request: Request) -> Response:
         """The page."""
-        bench, index = self._bench, self._index
+        workbench, index = self._workbench, self._index
         address, problem, typed = self._asked(request.query_params.multi_items())
         position = index.position
         before = after = None
         if address.plain and not index.loaded:
-            latest = await index.latest(bench.limits.page)
+            latest = await index.latest(workbench.limits.page)
             rows = await self._drawn(latest, address, address.query)
             note = searching_note(0, len(index), 0, loaded=False, complete=False)
         else:
-            query, left = await searched(bench, address)
+            query, left = await searched(workbench, address)
             found = self._lists.of(query, address.order)
             await found.soon()
-            shown = found.page(bench.limits.page, after=address.after, before=address.before)
+            shown = found.page(workbench.limits.page, after=address.after, before=address.before)
             rows = await self._drawn(shown.sessions, address, query)
             if shown.before and shown.first:
                 before = paged(address, before=shown.first)
@@ -94,10 +94,10 @@ class _Routes:
             after=after,
             problem=problem,
             typed=typed,
-            reviews=identity_of(request).role == "operator" and not bench.access.read_only,
+            reviews=identity_of(request).role == "operator" and not workbench.access.read_only,
         )
         return page(
-            bench,
+            workbench,
             identity_of(request),
             "Sessions",
             *contents,
@@ -138,7 +138,7 @@ class _Routes:
         lines = self._lists.lines
         with anyio.move_on_after(_PATIENCE):
             await lines.prefetch(summaries)
-        shown = await snippets_of(self._bench, query, summaries)
+        shown = await snippets_of(self._workbench, query, summaries)
         return [self._row(one, address, query, lines.at_hand(one), shown) for one in summaries]
 
     def _row(
@@ -153,7 +153,7 @@ class _Routes:
         found = self._lists.of(query, address.order)
         key = None if place is None else found.key(place)
         marks = AgentMarks(self._index.values("agent"))
-        taus = self._bench.options.taus
+        taus = self._workbench.options.taus
         snippet = snippets.get(summary.session, "")
         return session_row(summary, address, key, line, taus, marks, snippet)
 
@@ -164,15 +164,15 @@ class _Routes:
         address = parse_address(parameters)
         if len(sessions) > _ROWS:
             raise InvalidInput(f"at most {_ROWS} rows can be asked for at once")
-        query, _ = await searched(self._bench, address)
+        query, _ = await searched(self._workbench, address)
         await self._lists.of(query, address.order).soon()
         found: list[SessionSummary] = []
         for session in sessions:
             with suppress(SessionNotFound):
-                found.append(await self._bench.log.summary(session))
+                found.append(await self._workbench.log.summary(session))
         lines = self._lists.lines
         await lines.prefetch(found)
-        shown = await snippets_of(self._bench, query, found)
+        shown = await snippets_of(self._workbench, query, found)
         rows = {
             one.session: self._row(one, address, query, await lines.line(one), shown).text
             for one in found
@@ -183,13 +183,13 @@ class _Routes:
         """The changes in the list, as server-sent events."""
         address = parse_address(request.query_params.multi_items()).first_page()
         after = position_of(request)
-        return streaming(self._bench, self._messages(address, after))
+        return streaming(self._workbench, self._messages(address, after))
 
     async def _messages(
         self, address: ListAddress, after: int
     ) -> AsyncGenerator[ServerSentEvent, None]:
-        pace = self._bench.limits.pace
-        query, _ = await searched(self._bench, address)
+        pace = self._workbench.limits.pace
+        query, _ = await searched(self._workbench, address)
         follow = self._lists.follow(query, address.order, after, pace)
         async for change in follow:
             note = searching_note(

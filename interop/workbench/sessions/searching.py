@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ....engine.errors import InvalidInput
 from ....engine.log.contract import SessionSummary
 from ....scoring.index.query import SessionQuery
-from ..bench import Bench
+from ..state import Workbench
 from .address import ListAddress
 
 __all__ = ("Searched", "searched", "snippets_of")
@@ -30,7 +30,7 @@ class Searched(NamedTuple):
     left: int = 0
 
 
-async def searched(bench: Bench, address: ListAddress) -> Searched:
+async def searched(workbench: Workbench, address: ListAddress) -> Searched:
     """The query of a list, with the sessions whose contents hold its words.
 
     Raises:
@@ -41,14 +41,14 @@ async def searched(bench: Bench, address: ListAddress) -> Searched:
     if not (text := _text(query)):
         return Searched(query)
     try:
-        found = await bench.contents.find(text, patience=_PATIENCE)
+        found = await workbench.contents.find(text, patience=_PATIENCE)
     except InvalidInput:  # a word without letters or digits occurs in no contents
         return Searched(query)
     return Searched(replace(query, contents=found.sessions), found.left)
 
 
 async def snippets_of(
-    bench: Bench, query: SessionQuery, sessions: Sequence[SessionSummary]
+    workbench: Workbench, query: SessionQuery, sessions: Sequence[SessionSummary]
 ) -> Mapping[str, str]:
     """The text around the first match in each of some sessions; empty without a search.
 
@@ -58,7 +58,7 @@ async def snippets_of(
     if query.contents is None:
         return {}
     found = [one.session for one in sessions if one.session in query.contents]
-    return await bench.contents.snippets(_text(query), found)
+    return await workbench.contents.snippets(_text(query), found)
 
 
 def _text(query: SessionQuery) -> str:

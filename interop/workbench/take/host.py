@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from ....engine.session.desk import Desk
+from ....engine.session.context import ActorContext
 
 __all__ = ("Host", "NewSession", "Offer", "TakenSeat")
 
@@ -53,8 +53,8 @@ class NewSession(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 class TakenSeat(Protocol):
     """A participant's seat in a running session."""
 
-    async def call(self, work: Callable[[Desk], Awaitable[T]]) -> T:
-        """Performs an action at their desk.
+    async def call(self, work: Callable[[ActorContext], Awaitable[T]]) -> T:
+        """Performs an action through their context.
 
         Raises:
             SessionClosedError: the session ended first.

@@ -17,8 +17,8 @@ from ....engine.errors import CodecError, InvalidInput, SessionClosedError, Stal
 from ....engine.events import EffortObserved, SessionOpened, SnapshotTaken
 from ....engine.files import output_text
 from ....engine.records import Draft, Record
+from ....engine.session.context import ActorContext
 from ....engine.session.decisions import Act, Approve, Rate, Say, Submit, Verb
-from ....engine.session.desk import Desk
 from ...http.responses import as_json, problem
 from ..access.body import read_body
 from ..access.disclosure import Disclosure
@@ -26,9 +26,9 @@ from ..access.guard import identity_of
 from ..access.identity import Identity
 from ..access.roles import Answer, operators
 from ..app import Part
-from ..bench import Bench
 from ..events import message, position_of, streaming
 from ..frame import page
+from ..state import Workbench
 from .changing import stretches
 from .entries import shown_entry
 from .host import Host, NewSession
@@ -64,8 +64,8 @@ _decode_new = msgspec.json.Decoder(NewSession).decode
 def take_part(host: Host) -> Part:
     """The part of the workbench in which people take part in sessions that a host runs."""
 
-    def routes(bench: Bench) -> Sequence[Route]:
-        own = _Routes(bench, host)
+    def routes(workbench: Workbench) -> Sequence[Route]:
+        own = _Routes(workbench, host)
         posts = {
             "act": own.act,
             "changes": own.changes,
@@ -97,10 +97,10 @@ class _Who(NamedTuple):
 class _Routes:
     """The endpoints, with their shared state."""
 
-    def __init__(self, bench: Bench, host: Host) -> None:
-        self._bench = bench
+    def __init__(self, workbench: Workbench, host: Host) -> None:
+        self._workbench = workbench
         self._host = host
-        self._outputs = Outputs(bench.log)
+        self._outputs = Outputs(workbench.log)
 
     # --- pages ------------------------------------------------------------------------------------
 
@@ -108,7 +108,7 @@ class _Routes:
         """The page on which a session is begun."""
         contents = new_contents(await self._host.offers())
         return page(
-            self._bench,
+            self._workbench,
             identity_of(request),
             "New session",
             *contents,
@@ -123,7 +123,7 @@ class _Routes:
             request, request.query_params.get("id", ""), request.query_params.get("as", "")
         )
         return page(
-            self._bench,
+            self._workbench,
             identity_of(request),
             "Working together",
             *take_contents(who.session, who.actor, _sitting(await self._opening(who.session))),
@@ -160,7 +160,7 @@ class _Routes:
 
     async def _opening(self, session: str) -> Record:
         """The record that opened a session."""
-        async for record in self._bench.log.read(session):
+        async for record in self._workbench.log.read(session):
             if record.kind == "SessionOpened":
                 return record
             break
@@ -175,11 +175,11 @@ class _Routes:
     async def stream(self, request: Request) -> Answer:
         """All that they may see, as it happens."""
         who, since = await self._asked(request), position_of(request)
-        return streaming(self._bench, self._entries(who, since))
+        return streaming(self._workbench, self._entries(who, since))
 
     async def _entries(self, who: _Who, since: int) -> AsyncGenerator[ServerSentEvent]:
         disclosure = Disclosure(Identity("participant", who.actor, who.session))
-        async with self._bench.log.subscribe(session=who.session) as records:
+        async with self._workbench.log.subscribe(session=who.session) as records:
             async for record in records:
                 try:
                     seen = disclosure.see(record)
@@ -208,7 +208,7 @@ class _Routes:
     async def state(self, request: Request) -> Response:
         """Whether a model of the others is away."""
         who = await self._asked(request)
-        summary = await self._bench.log.summary(who.session)
+        summary = await self._workbench.log.summary(who.session)
         trouble = self._host.trouble(who.session)
         return as_json({"state": summary.state, "trouble": trouble})
 
@@ -216,9 +216,9 @@ class _Routes:
 
     async def begin(self, request: Request) -> Response:
         """Begins a session; gives it, and a link for each of its people."""
-        wanted = _decoded(_decode_new, await read_body(request, self._bench.limits.body))
+        wanted = _decoded(_decode_new, await read_body(request, self._workbench.limits.body))
         session = await self._host.begin(wanted)
-        access = self._bench.access
+        access = self._workbench.access
         links = {
             actor: f"/#token={access.token(Identity('participant', actor, session))}"
             for actor in await self._people(session)
@@ -227,17 +227,17 @@ class _Routes:
 
     async def join(self, request: Request) -> Response:
         """Takes a seat, and resumes an open session. Returns the possible actions."""
-        body = _decoded(_decode_seat, await read_body(request, self._bench.limits.body))
+        body = _decoded(_decode_seat, await read_body(request, self._workbench.limits.body))
         who = await self._who(request, body.session, body.actor)
-        summary = await self._bench.log.summary(who.session)
+        summary = await self._workbench.log.summary(who.session)
         if summary.state != "open":
             return as_json({"state": summary.state, "trouble": "", "actions": []})
         seat = await self._host.seat(who.session, who.actor)
 
-        async def offered(desk: Desk) -> list[dict[str, object]]:
+        async def offered(context: ActorContext) -> list[dict[str, object]]:
             return [
                 {"name": one.name, "description": one.description, "parameters": one.parameters}
-                for one in desk.view.actions_available.values()
+                for one in context.view.actions_available.values()
             ]
 
         actions = await seat.call(offered)
@@ -247,7 +247,7 @@ class _Routes:
 
     async def act(self, request: Request) -> Response:
         """Does one action, once: a request that repeats its id does nothing."""
-        did = _decoded(decode_act, await read_body(request, self._bench.limits.body))
+        did = _decoded(decode_act, await read_body(request, self._workbench.limits.body))
         who = await self._who(request, did.session, did.actor)
         seat = await self._host.seat(who.session, who.actor)
         try:
@@ -262,7 +262,7 @@ class _Routes:
 
     async def merge(self, request: Request) -> Response:
         """Their text merged with the current output."""
-        asked = _decoded(decode_merging, await read_body(request, self._bench.limits.body))
+        asked = _decoded(decode_merging, await read_body(request, self._workbench.limits.body))
         who = await self._who(request, asked.session, asked.actor)
         base = await self._outputs.version(who.session, asked.base or 0)
         latest = await self._outputs.latest(who.session)
@@ -277,7 +277,7 @@ class _Routes:
 
     async def changes(self, request: Request) -> Response:
         """In which places the output differs from the text that they have accepted."""
-        asked = _decoded(decode_accepted, await read_body(request, self._bench.limits.body))
+        asked = _decoded(decode_accepted, await read_body(request, self._workbench.limits.body))
         who = await self._who(request, asked.session, asked.actor)
         latest = await self._outputs.latest(who.session)
         found = await anyio.to_thread.run_sync(stretches, asked.text, _text(latest))
@@ -286,9 +286,9 @@ class _Routes:
 
     async def effort(self, request: Request) -> Response:
         """Records what their page observed of their effort."""
-        seen = _decoded(decode_effort, await read_body(request, self._bench.limits.body))
+        seen = _decoded(decode_effort, await read_body(request, self._workbench.limits.body))
         who = await self._who(request, seen.session, seen.actor)
-        summary = await self._bench.log.summary(who.session)
+        summary = await self._workbench.log.summary(who.session)
         event = EffortObserved(
             actor=who.actor,
             until=summary.version,
@@ -299,7 +299,7 @@ class _Routes:
             deleted=seen.deleted,
         )
         draft = Draft(event, "workbench", "scorer", summary.last)
-        await self._bench.log.append(who.session, [draft], stream=EFFORT)
+        await self._workbench.log.append(who.session, [draft], stream=EFFORT)
         return as_json({})
 
 
@@ -331,24 +331,24 @@ def _text(record: Record | None) -> str:
     return output_text(event) if isinstance(event, SnapshotTaken) else ""
 
 
-def _carrying_out(did: Did) -> Callable[[Desk], Awaitable[int | None]]:
-    """The action at the desk; returns the event's trace version, None if there is none."""
+def _carrying_out(did: Did) -> Callable[[ActorContext], Awaitable[int | None]]:
+    """The action, carried out through the context; returns the event's trace version, None if there is none."""
 
-    async def carry_out(desk: Desk) -> int | None:
-        if did.id in desk.view.sent:
-            return desk.view.sent[did.id]
+    async def carry_out(context: ActorContext) -> int | None:
+        if did.id in context.view.sent:
+            return context.view.sent[did.id]
         if isinstance(did, Stopped):
-            await desk.finish(did.detail, did.reason)
+            await context.finish(did.detail, did.reason)
             return None
         if isinstance(did, Submitted):
             verb = Submit(did.content)
-            [*_, record] = await desk.emit(verb, base=did.base, id=did.id)
+            [*_, record] = await context.emit(verb, base=did.base, id=did.id)
             if record.kind != "SnapshotTaken":
                 raise StaleBase(
-                    did.base, desk.view.snapshot.version if desk.view.snapshot else None
+                    did.base, context.view.snapshot.version if context.view.snapshot else None
                 )
             return record.version
-        records = await desk.emit(_verb(did), id=did.id)
+        records = await context.emit(_verb(did), id=did.id)
         return records[0].version
 
     return carry_out

@@ -15,8 +15,8 @@ from duolog.engine.events import ModelCalled, Participant, Role, Tokens
 from duolog.engine.log.contract import EventLog
 from duolog.engine.log.open import open_log
 from duolog.engine.models import (
+    ActorCaller,
     Caller,
-    DeskCaller,
     Message,
     ModelReply,
     ModelRequest,
@@ -28,8 +28,8 @@ from duolog.engine.models import (
 )
 from duolog.engine.records import TRACE, Record
 from duolog.engine.session.actors import Player, Policy, playing
+from duolog.engine.session.context import ActorContext
 from duolog.engine.session.decisions import NOTHING, Decision, Finish, Say, Wait
-from duolog.engine.session.desk import Desk
 from duolog.engine.session.runner import run_session
 from duolog.engine.session.sequencer import Sequencer
 from duolog.engine.session.time.clock import RealClock, VirtualClock
@@ -213,7 +213,9 @@ async def test_a_view_leads_to_nobody_who_could_ask() -> None:
             await self._caller.ask(ModelRequest(model="m", messages=(message,)), purpose="act")
             found = [type(it) for it in reachable(view)]
             assert Record in found
-            assert not {Desk, DeskCaller, Looking, Models, Sequencer, ScriptedModel} & set(found)
+            assert not {ActorContext, ActorCaller, Looking, Models, Sequencer, ScriptedModel} & set(
+                found
+            )
             return await self._inner.decide(view)
 
     models = saying(ModelReply(text="x"))

@@ -336,7 +336,7 @@ async def test_on_the_wall_scorers_run_behind_and_are_done_before_the_result_is_
 
 
 async def test_on_the_wall_a_stop_ends_the_session() -> None:
-    async def wait(desk: object) -> None:
+    async def wait(context: object) -> None:
         await anyio.sleep_forever()
 
     session = a_session(

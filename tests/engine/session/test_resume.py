@@ -27,9 +27,9 @@ from duolog.engine.log.open import open_log
 from duolog.engine.records import ENGINE, TRACE, Draft, Record
 from duolog.engine.scorers.protocol import Measurement, SessionScorer
 from duolog.engine.session.actors import playing
+from duolog.engine.session.context import ActorContext
+from duolog.engine.session.context_parts.model_line import Reply
 from duolog.engine.session.decisions import Submit
-from duolog.engine.session.desk import Desk
-from duolog.engine.session.desk_parts.model_line import Reply
 from duolog.engine.session.fork import fork
 from duolog.engine.session.limits import Limits
 from duolog.engine.session.resume import ENGINE_NUMBER
@@ -126,15 +126,15 @@ class StopAfter:
 def model(calls: list[str], name: str) -> Script:
     """Asks a model, lets its latency pass, and says what it replied."""
 
-    async def step(desk: Desk) -> None:
+    async def step(context: ActorContext) -> None:
         async def send() -> Reply:
             calls.append(name)
             await checkpoint()
             return Reply(reply={"text": f"reply to {name}"}, latency=1.0, cost=0.01)
 
-        reply = await desk.models.call(model="m", purpose="act", request=[name], send=send)
-        await desk.pause(reply.latency)
-        await desk.say(str(reply.reply))
+        reply = await context.models.call(model="m", purpose="act", request=[name], send=send)
+        await context.pause(reply.latency)
+        await context.say(str(reply.reply))
 
     return Script(step)
 
@@ -142,8 +142,8 @@ def model(calls: list[str], name: str) -> Script:
 def collaboration(calls: list[str]) -> Session:
     """A bit of everything."""
 
-    async def from_an_old_base(desk: Desk) -> None:
-        await desk.emit(Submit("made before I looked"))
+    async def from_an_old_base(context: ActorContext) -> None:
+        await context.emit(Submit("made before I looked"))
 
     user = Script(
         Script().pause(2).act("search", of="fares").act("look", at="maps").pause(1),
@@ -193,7 +193,7 @@ def stopped(calls: list[str]) -> Session:
 def failing(calls: list[str]) -> Session:
     """An agent fails, in words that no log can hold, while actions are in flight."""
 
-    async def fail(desk: Desk) -> None:
+    async def fail(context: ActorContext) -> None:
         raise LookupError("lost the thread \udcff")
 
     user = Script().say("Go.").note("I wait").pause(1).note("and wait").pause(99)
@@ -528,10 +528,10 @@ def swallowing(session: Session) -> Session:
     """An actor that differs, and catches all that is thrown at it."""
     user, helper = session.players
 
-    async def stubborn(desk: Desk) -> None:
+    async def stubborn(context: ActorContext) -> None:
         while True:
             with suppress(Exception):
-                await desk.say("I differ, and will not hear of it.")
+                await context.say("I differ, and will not hear of it.")
 
     return msgspec.structs.replace(
         session, players=(user, msgspec.structs.replace(helper, actor=stubborn))

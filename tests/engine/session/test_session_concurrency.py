@@ -10,8 +10,8 @@ from duolog.engine.errors import StaleBase
 from duolog.engine.events import JSON, ActionResolved, ActionTaken, MessageSent, SnapshotTaken
 from duolog.engine.records import Record
 from duolog.engine.session.actors import carry_out, playing
+from duolog.engine.session.context import ActorContext
 from duolog.engine.session.decisions import NOTHING, Act, Decision, Finish, Note, Say, Submit, Wait
-from duolog.engine.session.desk import Desk
 from duolog.engine.session.environment import Action, ActionSpec, Outcome
 from duolog.engine.session.runner import Session
 from duolog.engine.session.time.timing import Timing
@@ -138,9 +138,9 @@ async def test_several_actions_are_in_flight_and_resolve_when_each_is_due() -> N
 async def test_a_snapshot_from_an_outdated_base_is_refused_and_its_author_told() -> None:
     raised: list[StaleBase] = []
 
-    async def submit_blindly(desk: Desk) -> None:
+    async def submit_blindly(context: ActorContext) -> None:
         with pytest.raises(StaleBase) as caught:
-            await desk.submit("from nothing")
+            await context.submit("from nothing")
         raised.append(caught.value)
 
     user = Script().pause(1).submit("mine").pause(20).finish()
@@ -183,12 +183,12 @@ async def test_a_policy_sees_its_refused_snapshot_as_an_action_that_failed() -> 
 
 
 async def test_what_was_decided_on_a_refused_snapshot_is_dropped_and_so_is_the_end() -> None:
-    """The edit comes between the last look and the emission: only possible at a desk by hand."""
+    """The edit comes between the last look and the emission: only possible with a context by hand."""
     after: list[bool] = []
 
-    async def decide_blindly(desk: Desk) -> None:
+    async def decide_blindly(context: ActorContext) -> None:
         decision = Decision((Note("n"), Submit("blind"), Say("Here you are."), Finish()))
-        after.append(await carry_out(desk, decision))
+        after.append(await carry_out(context, decision))
 
     user = Script().pause(1).submit("mine").pause(20).finish("by the user")
     helper = Script().pause(5).then(decide_blindly)
@@ -216,8 +216,8 @@ async def test_ones_own_snapshot_is_a_base_one_knows() -> None:
 
 
 async def test_two_snapshots_in_one_decision_stand_on_each_other() -> None:
-    async def both(desk: Desk) -> None:
-        await desk.emit(Submit("one"), Say("and"), Submit("two"))
+    async def both(context: ActorContext) -> None:
+        await context.emit(Submit("one"), Say("and"), Submit("two"))
 
     trace = await trace_of(a_session(agent(Script().then(both).finish())))
     assert [c for _, _, c in told(trace)] == ["one", "and", "two"]
@@ -225,9 +225,9 @@ async def test_two_snapshots_in_one_decision_stand_on_each_other() -> None:
 
 
 async def test_ones_own_snapshot_does_not_hide_an_edit_that_came_after_it() -> None:
-    async def refused(desk: Desk) -> None:
+    async def refused(context: ActorContext) -> None:
         with pytest.raises(StaleBase):
-            await desk.submit("two")
+            await context.submit("two")
 
     user = Script().hear().pause(1).submit("edited").pause(9).finish()
     helper = Script().submit("one").pause(5).then(refused)
@@ -268,9 +268,9 @@ async def test_several_of_a_role_take_part() -> None:
     heard: dict[str, list[str]] = {}
 
     def listener(name: str) -> Script:
-        async def remember(desk: Desk) -> None:
-            desk.look()
-            heard[name] = [m.text for m in desk.view.messages if m.actor != name]
+        async def remember(context: ActorContext) -> None:
+            context.look()
+            heard[name] = [m.text for m in context.view.messages if m.actor != name]
 
         return Script().pause(9).then(remember)
 

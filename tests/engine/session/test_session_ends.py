@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from anyio.lowlevel import checkpoint
 from duolog.engine.errors import (
-    DeskError,
+    ContextError,
     InvalidInput,
     LogUnavailable,
     SessionClosedError,
@@ -29,9 +29,9 @@ from duolog.engine.log.contract import Advance, EventLog
 from duolog.engine.log.open import open_log
 from duolog.engine.records import TRACE, Draft, Record
 from duolog.engine.session.actors import playing
+from duolog.engine.session.context import ActorContext
+from duolog.engine.session.context_parts.model_line import Reply
 from duolog.engine.session.decisions import NOTHING, Decision, Note, Say, Verb, Wait
-from duolog.engine.session.desk import Desk
-from duolog.engine.session.desk_parts.model_line import Reply
 from duolog.engine.session.environment import Action, ActionSpec, Environment, Outcome
 from duolog.engine.session.limits import Limits
 from duolog.engine.session.runner import Session, SessionResult, run_session
@@ -57,7 +57,7 @@ AT = " (test_session_ends.py, line 61, in fail)"
 
 
 def raising(error: BaseException) -> Script:
-    async def fail(desk: Desk) -> None:
+    async def fail(context: ActorContext) -> None:
         raise error
 
     return Script(fail)
@@ -155,12 +155,12 @@ def chatting(**fields: object) -> Session:
     )
 
 
-async def spend(desk: Desk) -> None:
+async def spend(context: ActorContext) -> None:
     async def send() -> Reply:
         return Reply(reply="x", tokens=Tokens(prompt=70, completion=30), cost=0.25)
 
-    await desk.models.call(model="m", purpose="act", request=None, send=send)
-    await desk.pause(1)
+    await context.models.call(model="m", purpose="act", request=None, send=send)
+    await context.pause(1)
 
 
 @pytest.mark.parametrize(
@@ -206,9 +206,9 @@ async def test_what_models_use_is_limited(limits: Limits, detail: str, calls: in
 
 
 async def test_a_limit_of_acts_holds_within_one_decision() -> None:
-    async def much_at_once(desk: Desk) -> None:
+    async def much_at_once(context: ActorContext) -> None:
         said: list[Verb] = [Say(str(number)) for number in range(5)]
-        await desk.emit(Note("now"), *said, Note("never"))
+        await context.emit(Note("now"), *said, Note("never"))
 
     _, trace = await run(a_session(agent(Script().then(much_at_once)), limits=Limits(actions=3)))
     assert [r.kind for r in trace] == [
@@ -232,8 +232,8 @@ async def test_the_round_that_would_be_one_too_many_is_not_begun() -> None:
 
 
 async def test_what_is_said_before_the_round_that_is_too_many_still_counts() -> None:
-    async def think_and_speak(desk: Desk) -> None:
-        await desk.emit(Note("before"), Say("too many"))
+    async def think_and_speak(context: ActorContext) -> None:
+        await context.emit(Note("before"), Say("too many"))
 
     user = Script().say("one").hear().then(think_and_speak)
     _, trace = await run(
@@ -245,9 +245,9 @@ async def test_what_is_said_before_the_round_that_is_too_many_still_counts() -> 
 async def test_finishing_cancels_what_is_in_flight_and_everybody_else() -> None:
     ends: list[str] = []
 
-    async def wait_for_ever(desk: Desk) -> None:
+    async def wait_for_ever(context: ActorContext) -> None:
         try:
-            await desk.news()
+            await context.news()
         except asyncio.CancelledError:
             ends.append("cancelled")
             raise
@@ -270,29 +270,29 @@ async def test_who_goes_on_after_the_end_is_told() -> None:
     """Even an actor that is shielded from cancellation cannot act any more, and blocks no other."""
     told: list[tuple[str, type[BaseException]]] = []
 
-    async def stubborn(desk: Desk) -> None:
+    async def stubborn(context: ActorContext) -> None:
         try:
-            await desk.pause(100)
+            await context.pause(100)
         finally:
             with anyio.CancelScope(shield=True):
                 try:
-                    await desk.note("one last thing")
-                except (DeskError, asyncio.CancelledError) as error:
-                    told.append((desk.name, type(error)))
+                    await context.note("one last thing")
+                except (ContextError, asyncio.CancelledError) as error:
+                    told.append((context.name, type(error)))
 
-    async def last_word(desk: Desk) -> None:
-        await desk.pause(1)
-        await desk.finish()
+    async def last_word(context: ActorContext) -> None:
+        await context.pause(1)
+        await context.finish()
         with anyio.CancelScope(shield=True):
             try:
-                await desk.say("one last word")
+                await context.say("one last word")
             except SessionClosedError as error:
-                told.append((desk.name, type(error)))
+                told.append((context.name, type(error)))
 
     result, trace = await run(a_session(human(Script().then(last_word)), agent(stubborn)))
     assert result.reason == "finished"
     assert [r.kind for r in trace] == ["SessionOpened", "SessionClosed"]
-    assert sorted(told) == [("agent", DeskError), ("user", SessionClosedError)]
+    assert sorted(told) == [("agent", ContextError), ("user", SessionClosedError)]
 
 
 # --- failures ----------------------------------------------------------------------------------------
@@ -341,8 +341,8 @@ async def test_a_policy_that_raises_fails_its_session() -> None:
 
 
 async def test_what_cannot_be_written_fails_its_author() -> None:
-    async def speak(desk: Desk) -> None:
-        await desk.say("\ud800")
+    async def speak(context: ActorContext) -> None:
+        await context.say("\ud800")
 
     result, trace = await run(a_session(human(Script().hear()), agent(speak)))
     assert result.reason == "failed"
@@ -352,8 +352,8 @@ async def test_what_cannot_be_written_fails_its_author() -> None:
 
 
 async def test_an_end_that_cannot_be_written_fails_its_author() -> None:
-    async def end(desk: Desk) -> None:
-        await desk.finish("\ud800")
+    async def end(context: ActorContext) -> None:
+        await context.finish("\ud800")
 
     result, trace = await run(a_session(human(Script().hear()), agent(end)))
     assert result.reason == "failed"
@@ -442,7 +442,7 @@ async def test_when_the_log_fails_the_session_stands_where_it_was() -> None:
 async def test_two_processes_that_run_one_session_do_not_mix() -> None:
     async with open_log("memory://") as log, log.tap():  # a tap gets every record at once
 
-        async def intrude(desk: Desk) -> None:
+        async def intrude(context: ActorContext) -> None:
             draft = Draft(MessageSent(text="from elsewhere"), "user", "human", 0.0)
             await log.append("session", [draft])
 
@@ -463,12 +463,12 @@ async def hang() -> Outcome:
     raise AssertionError
 
 
-async def hang_at_desk(desk: Desk) -> None:
+async def hang_in_context(context: ActorContext) -> None:
     await anyio.sleep_forever()
 
 
 async def test_an_actor_that_hangs_fails_by_name() -> None:
-    helper = Script().pause(1).then(hang_at_desk)
+    helper = Script().pause(1).then(hang_in_context)
     result, trace = await run(
         a_session(human(Script().hear()), agent(helper), clock=VirtualClock(hold=0.02))
     )
@@ -486,7 +486,7 @@ async def test_an_environment_that_hangs_fails_by_name() -> None:
 
 
 async def test_an_actor_that_hangs_on_and_is_cancelled_again_does_not_hang_the_session() -> None:
-    async def stubborn(desk: Desk) -> None:
+    async def stubborn(context: ActorContext) -> None:
         with suppress(asyncio.CancelledError):
             await anyio.sleep_forever()
 
@@ -542,9 +542,9 @@ async def test_two_policies_that_wake_each_other_are_caught() -> None:
     ids=["news", "note", "look", "pause"],
 )
 async def test_a_script_that_lets_no_time_pass_is_caught(script: Script) -> None:
-    async def forever(desk: Desk) -> None:
+    async def forever(context: ActorContext) -> None:
         while True:
-            await script(desk)
+            await script(context)
 
     result, _ = await run(a_session(agent(forever)))
     assert "without any time passing" in (result.error or "")
@@ -612,12 +612,12 @@ async def test_an_actor_cancelled_while_it_appends_leaves_the_session_in_order(
     """As if its own wall-clock time-out strikes in the middle of an append; the others continue."""
     said: list[bool] = []
 
-    async def hasty(desk: Desk) -> None:
+    async def hasty(context: ActorContext) -> None:
         with anyio.CancelScope() as scope:
             scopes.append(scope)
-            await desk.say("perhaps")
+            await context.say("perhaps")
         said.append(scope.cancelled_caught)
-        await desk.say("for certain")
+        await context.say("for certain")
 
     async def cut() -> None:
         await gate.reached.wait()
@@ -641,18 +641,18 @@ async def test_what_is_cancelled_from_outside_leaves_no_trace_of_that() -> None:
     """Neither the last words of its actors, shielded or not, nor what they raise on their way out."""
     working = anyio.Event()
 
-    async def wordy(desk: Desk) -> None:
-        await desk.say("a")
+    async def wordy(context: ActorContext) -> None:
+        await context.say("a")
         try:
             working.set()
             await anyio.sleep_forever()
         finally:
             with anyio.CancelScope(shield=True):
-                await desk.note("interrupted!")
+                await context.note("interrupted!")
 
-    async def sulky(desk: Desk) -> None:
+    async def sulky(context: ActorContext) -> None:
         try:
-            await desk.news()
+            await context.news()
         except asyncio.CancelledError:
             raise LookupError("how dare you") from None
 
@@ -670,7 +670,7 @@ async def test_cancelled_while_an_actor_works_it_can_be_resumed() -> None:
     working = anyio.Event()
     slow = True
 
-    async def work(desk: Desk) -> None:
+    async def work(context: ActorContext) -> None:
         if slow:
             working.set()
             await anyio.sleep_forever()

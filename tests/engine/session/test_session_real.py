@@ -9,8 +9,8 @@ from duolog.engine.events import ActionResolved, ActorFailed, SessionClosed
 from duolog.engine.log.open import open_log
 from duolog.engine.records import TRACE, Record
 from duolog.engine.session.actors import playing
+from duolog.engine.session.context import ActorContext
 from duolog.engine.session.decisions import NOTHING, Decision, Finish, Say, Submit, Wait
-from duolog.engine.session.desk import Desk
 from duolog.engine.session.limits import Limits
 from duolog.engine.session.runner import Session, run_session
 from duolog.engine.session.time.clock import RealClock
@@ -46,12 +46,12 @@ async def test_a_session_with_people() -> None:
     typed_send, typed = anyio.create_memory_object_stream[str](10)
     shown: list[str] = []
 
-    async def person(desk: Desk) -> None:
+    async def person(context: ActorContext) -> None:
         async with typed:
             async for line in typed:
-                await desk.say(line)
+                await context.say(line)
                 if line == "bye":
-                    await desk.finish()
+                    await context.finish()
 
     class Polite:
         async def decide(self, view: View) -> Decision:
@@ -85,18 +85,18 @@ async def test_a_time_out_is_told_apart_from_news() -> None:
     outcomes: list[bool] = []
     spoken = anyio.Event()
 
-    async def listen(desk: Desk) -> None:
-        outcomes.append(await desk.news(within=0.001))
-        desk.look()
+    async def listen(context: ActorContext) -> None:
+        outcomes.append(await context.news(within=0.001))
+        context.look()
         spoken.set()
-        outcomes.append(await desk.news(within=60))
-        desk.look()
-        outcomes.append(await desk.news(within=0))
-        await desk.finish()
+        outcomes.append(await context.news(within=60))
+        context.look()
+        outcomes.append(await context.news(within=0))
+        await context.finish()
 
-    async def speak(desk: Desk) -> None:
+    async def speak(context: ActorContext) -> None:
         await spoken.wait()
-        await desk.say("news")
+        await context.say("news")
 
     trace = await run(a_session(human(speak), agent(listen), clock=RealClock(), seed=None))
     assert outcomes == [False, True, False]
@@ -107,19 +107,19 @@ async def test_news_that_came_while_an_actor_was_busy_is_not_lost() -> None:
     steps = Steps()
     heard: list[str] = []
 
-    async def busy(desk: Desk) -> None:
+    async def busy(context: ActorContext) -> None:
         async with steps(1):
             pass  # working, and not looking
-        assert await desk.news()
-        heard.extend(m.text for m in desk.view.messages)  # the view changes only by looking
-        desk.look()
-        heard.extend(m.text for m in desk.view.messages)
-        await desk.finish()
+        assert await context.news()
+        heard.extend(m.text for m in context.view.messages)  # the view changes only by looking
+        context.look()
+        heard.extend(m.text for m in context.view.messages)
+        await context.finish()
 
-    async def speak(desk: Desk) -> None:
+    async def speak(context: ActorContext) -> None:
         async with steps(0):
-            await desk.say("one")
-            await desk.say("two")
+            await context.say("one")
+            await context.say("two")
 
     await run(a_session(human(speak), agent(busy), clock=RealClock(), seed=None))
     assert heard == ["one", "two"]
@@ -138,9 +138,9 @@ async def test_when_all_wait_on_the_wall_it_stalls() -> None:
 async def test_who_works_outside_the_kernel_does_not_stall_it() -> None:
     gate = anyio.Event()
 
-    async def think(desk: Desk) -> None:
+    async def think(context: ActorContext) -> None:
         await gate.wait()
-        await desk.finish()
+        await context.finish()
 
     async with open_log("memory://") as log, anyio.create_task_group() as tasks:
         session = a_session(
@@ -182,7 +182,7 @@ async def test_a_limit_of_time_closes_on_the_wall() -> None:
 
 
 async def test_an_actor_that_raises_on_the_wall() -> None:
-    async def fail(desk: Desk) -> None:
+    async def fail(context: ActorContext) -> None:
         raise LookupError("lost")
 
     trace = await run(
@@ -201,7 +201,7 @@ async def test_it_resumes_from_its_view() -> None:
             views.append([m.text for m in view.messages])
             return Decision((Say("I am back."), Finish())) if len(views) > 1 else NOTHING
 
-    async def away(desk: Desk) -> None:
+    async def away(context: ActorContext) -> None:
         await anyio.sleep_forever()
 
     def session() -> Session:
@@ -231,12 +231,12 @@ async def test_it_resumes_from_its_view() -> None:
 async def test_resuming_on_the_wall_recalls_outcomes_and_sees_to_what_was_in_flight() -> None:
     first = Script().act("look").result().act("build").act("search").hear().hear()
 
-    async def report(desk: Desk) -> None:
-        desk.look()
-        while desk.view.in_flight:
-            await desk.news()
-            desk.look()
-        await desk.finish()
+    async def report(context: ActorContext) -> None:
+        context.look()
+        while context.view.in_flight:
+            await context.news()
+            context.look()
+        await context.finish()
 
     async def start(workshop: Workshop, then: Script) -> list[Record]:
         session = a_session(
@@ -274,19 +274,19 @@ async def test_resuming_on_the_wall_recalls_outcomes_and_sees_to_what_was_in_fli
 
 
 async def test_resuming_on_the_wall_recalls_no_refused_snapshot() -> None:
-    async def blind(desk: Desk) -> None:
-        await desk.emit(Submit("blind"))
-        await desk.finish()
+    async def blind(context: ActorContext) -> None:
+        await context.emit(Submit("blind"))
+        await context.finish()
 
     steps = Steps()
 
-    async def edit(desk: Desk) -> None:
+    async def edit(context: ActorContext) -> None:
         async with steps(0):
-            await desk.submit("mine")
+            await context.submit("mine")
 
-    async def later(desk: Desk) -> None:
+    async def later(context: ActorContext) -> None:
         async with steps(1):
-            await blind(desk)
+            await blind(context)
 
     workshop = Workshop()
     async with open_log("memory://") as log:

@@ -19,8 +19,8 @@ from duolog.engine.redacting import (
     said_of,
 )
 from duolog.engine.redaction import REMOVED
-from duolog.engine.session.desk import Desk
-from duolog.engine.session.desk_parts.model_line import Reply
+from duolog.engine.session.context import ActorContext
+from duolog.engine.session.context_parts.model_line import Reply
 from duolog.engine.session.runner import Session, run_session
 from duolog.testing import a_session, agent, human, put_records
 
@@ -30,27 +30,27 @@ KEY = "sk-proj-abcDEF1234567890"
 def session(seen: list[str], *, redact: bool = True) -> Session:
     """A session in which a person, a model and an agent say a key."""
 
-    async def ann(desk: Desk) -> None:
-        await desk.say(f"Use {KEY} for it.")
-        await desk.news()
+    async def ann(context: ActorContext) -> None:
+        await context.say(f"Use {KEY} for it.")
+        await context.news()
         seen.extend(
             record.event.text
-            for record in desk.view.records
+            for record in context.view.records
             if isinstance(record.event, MessageSent)
         )
-        await desk.finish("done")
+        await context.finish("done")
 
-    async def helper(desk: Desk) -> None:
-        await desk.news()
+    async def helper(context: ActorContext) -> None:
+        await context.news()
 
         async def send() -> Reply:
             return Reply(reply={"text": f"I keep {KEY}"})
 
-        reply = await desk.models.call(model="m", purpose="act", request="r", send=send)
+        reply = await context.models.call(model="m", purpose="act", request="r", send=send)
         seen.append(str(reply.reply))
         assert isinstance(reply.reply, dict)
-        await desk.submit(f"the draft with {KEY}")
-        await desk.say(str(reply.reply["text"]))
+        await context.submit(f"the draft with {KEY}")
+        await context.say(str(reply.reply["text"]))
 
     made = a_session(human(ann), agent(helper))
     return made if redact else msgspec.structs.replace(made, redact=None)

@@ -32,8 +32,8 @@ from duolog.engine.scorers.protocol import (
     measurement_id,
     stream_of,
 )
-from duolog.engine.session.desk import Desk
-from duolog.engine.session.desk_parts.model_line import Reply
+from duolog.engine.session.context import ActorContext
+from duolog.engine.session.context_parts.model_line import Reply
 from duolog.engine.session.environment import Action, Outcome
 from duolog.engine.session.runner import Session, run_session
 from duolog.testing import Script, Workshop, a_session, agent, human, played, streams
@@ -92,14 +92,14 @@ class Site:
 def working(happened: list[str]) -> Session:
     """A long session with all that has to wait for the disk; what costs something is noted."""
 
-    async def ask(desk: Desk, name: str) -> None:
+    async def ask(context: ActorContext, name: str) -> None:
         async def send() -> Reply:
             happened.append(f"asked {name}")
             await checkpoint()
             return Reply(reply={"text": name}, latency=1.0, cost=0.01)
 
-        reply = await desk.models.call(model="m", purpose="act", request=[name], send=send)
-        await desk.say(str(reply.reply))
+        reply = await context.models.call(model="m", purpose="act", request=[name], send=send)
+        await context.say(str(reply.reply))
 
     user = Script(
         Script().say("Go.").pause(1).times(EVENTS // 4),
@@ -246,13 +246,13 @@ async def test_whatever_costs_something_finds_everything_before_it_in_the_log() 
 async def test_a_reply_that_was_paid_for_is_in_the_log_before_it_is_used() -> None:
     held: list[str] = []
 
-    async def ask(desk: Desk) -> None:
+    async def ask(context: ActorContext) -> None:
         async def send() -> Reply:
             await checkpoint()
             return Reply(reply="yes")
 
-        await desk.models.call(model="m", purpose="act", request=None, send=send)
-        held.extend([record.kind async for record in log.read(desk.session)])
+        await context.models.call(model="m", purpose="act", request=None, send=send)
+        held.extend([record.kind async for record in log.read(context.session)])
 
     async with open_log("memory://") as log:
         await run_session(log, a_session(agent(Script().say("a").then(ask).finish())))
@@ -262,8 +262,8 @@ async def test_a_reply_that_was_paid_for_is_in_the_log_before_it_is_used() -> No
 async def test_what_is_staged_is_written_in_time() -> None:
     """However long its actor works outside of the kernel."""
 
-    async def work(desk: Desk) -> None:
-        while not (held := [r.kind async for r in log.read(desk.session)]):  # noqa: ASYNC110
+    async def work(context: ActorContext) -> None:
+        while not (held := [r.kind async for r in log.read(context.session)]):  # noqa: ASYNC110
             await anyio.sleep(0.002)  # whoever followed the log would have each record at once
         written.extend(held)
 
@@ -277,8 +277,8 @@ async def test_what_is_staged_is_written_in_time() -> None:
 async def test_a_follower_gets_every_record_at_once(follow: str) -> None:
     held: list[int] = []
 
-    async def look(desk: Desk) -> None:
-        held.append(len([record async for record in log.read(desk.session)]))
+    async def look(context: ActorContext) -> None:
+        held.append(len([record async for record in log.read(context.session)]))
 
     async with open_log("memory://") as log, getattr(log, follow)():
         script = Script().say("a").then(look).say("b").then(look).finish()
@@ -287,8 +287,8 @@ async def test_a_follower_gets_every_record_at_once(follow: str) -> None:
 
 
 async def test_what_was_said_before_a_failure_is_in_the_log() -> None:
-    async def leave(desk: Desk) -> None:
-        desk.models.interrupt("the model is away")
+    async def leave(context: ActorContext) -> None:
+        context.models.interrupt("the model is away")
 
     async with open_log("memory://") as log:
         with pytest.raises(SessionInterrupted):
@@ -306,7 +306,7 @@ async def test_where_another_process_runs_it_nothing_staged_is_mixed_in(
     """Measurements of a refused record are refused too."""
     async with open_log(url.format(tmp_path)) as log:
 
-        async def intrude(desk: Desk) -> None:
+        async def intrude(context: ActorContext) -> None:
             await log.append("session", [Draft(MessageSent(text="mine"), "user", "human", 0.0)])
 
         talk = Script().say("a").then(intrude).pause(1).say("b").finish()
@@ -321,15 +321,15 @@ async def test_a_scorer_that_another_process_runs_too_stops_nobody() -> None:
     """Its equal measurements count, and the session continues."""
     async with open_log("memory://") as log:
 
-        async def measure(desk: Desk) -> None:
-            async for record in log.read(desk.session):
+        async def measure(context: ActorContext) -> None:
+            async for record in log.read(context.session):
                 for event, of in await Lengths().observe(record):
                     own = measurement_id(Lengths.ref, of)
                     cause = f"{TRACE}/{record.version}"
                     draft = Draft(event, "lengths", "scorer", record.time, own, cause)
-                    await log.append(desk.session, [draft], stream=stream_of(Lengths.ref))
+                    await log.append(context.session, [draft], stream=stream_of(Lengths.ref))
 
-        def session(meanwhile: Callable[[Desk], Awaitable[None]]) -> Session:
+        def session(meanwhile: Callable[[ActorContext], Awaitable[None]]) -> Session:
             pair = Script().say("a").pause(1).say("bb").then(meanwhile).say("ccc").finish()
             return a_session(agent(pair), scorers=(Lengths(),))
 
@@ -339,7 +339,7 @@ async def test_a_scorer_that_another_process_runs_too_stops_nobody() -> None:
         assert await streams(log, "session") == alone.streams
 
 
-async def checkpoint_of(desk: Desk) -> None:
+async def checkpoint_of(context: ActorContext) -> None:
     await checkpoint()
 
 

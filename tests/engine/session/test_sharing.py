@@ -18,7 +18,7 @@ from duolog.engine.log.leases import LeaseTerms, Leasing
 from duolog.engine.log.open import open_log
 from duolog.engine.records import Record
 from duolog.engine.scorers.protocol import Measurement, SessionScorer
-from duolog.engine.session.desk import Desk
+from duolog.engine.session.context import ActorContext
 from duolog.engine.session.runner import Session, SessionResult, run_session
 from duolog.engine.session.sharing import lease_name
 from duolog.engine.session.simulation import (
@@ -47,7 +47,7 @@ class Marks:
         return [Measurement(scored, f"record/{record.version}")]
 
 
-def chat(name: str, helper: Callable[[Desk], object] | None = None) -> Session:
+def chat(name: str, helper: Callable[[ActorContext], object] | None = None) -> Session:
     user = Script().say("a").pause(1).times(3).finish()
     other = Script().hear().say("b").times(3)
     return a_session(human(user), agent(helper or other), id=name, scorers=(Marks(),))  # type: ignore[arg-type]
@@ -57,11 +57,11 @@ def held_up(reached: anyio.Event, go_on: anyio.Event) -> Callable[[], Session]:
     """The same session, whose agent is held up once, at its start."""
     helper = Script().hear().say("b").times(3)
 
-    async def agent_of(desk: Desk) -> None:
+    async def agent_of(context: ActorContext) -> None:
         if not reached.is_set():
             reached.set()
             await go_on.wait()
-        await helper(desk)
+        await helper(context)
 
     return lambda: chat("s0", agent_of)
 
@@ -85,12 +85,12 @@ async def test_they_share_the_work_and_each_returns_when_all_is_done(tmp_path: P
     async with two(tmp_path) as logs:
 
         async def run(index: int) -> None:
-            async def agent_of(desk: Desk) -> None:
+            async def agent_of(context: ActorContext) -> None:
                 begun.add(index)
                 if len(begun) == 2:
                     both.set()
                 await both.wait()  # else one of them may be through before the other has begun
-                await helper(desk)
+                await helper(context)
 
             makers = [partial(chat, name, agent_of) for name in names]
             note = outcomes[index].append

@@ -13,7 +13,7 @@ from duolog.engine.log.contract import EventLog
 from duolog.engine.log.open import open_log
 from duolog.engine.records import TRACE, Record
 from duolog.engine.scorers.protocol import Measurement, SessionScorer
-from duolog.engine.session.desk import Desk
+from duolog.engine.session.context import ActorContext
 from duolog.engine.session.runner import Session, SessionResult, run_session
 from duolog.engine.session.simulation import Outcome, SessionFailure, simulate
 from duolog.testing import Script, Workshop, a_session, agent, human, played, streams
@@ -43,7 +43,7 @@ def chat(name: str, *, length: int = 3) -> Session:
 
 
 def failing(name: str) -> Session:
-    async def fail(desk: Desk) -> None:
+    async def fail(context: ActorContext) -> None:
         raise LookupError("lost")
 
     return a_session(agent(fail), id=name)
@@ -151,7 +151,7 @@ async def test_one_that_cannot_be_run_is_told_and_the_others_go_on() -> None:
                 await anyio.wait_all_tasks_blocked()
                 tasks.cancel_scope.cancel()
 
-            async def wait(desk: Desk) -> None:
+            async def wait(context: ActorContext) -> None:
                 await anyio.sleep_forever()
 
             tasks.start_soon(cut)

@@ -30,8 +30,8 @@ from duolog.engine.events import (
 )
 from duolog.engine.records import Draft, Record
 from duolog.engine.session.actors import playing
+from duolog.engine.session.context import ActorContext
 from duolog.engine.session.decisions import Decision, Finish, Say
-from duolog.engine.session.desk import Desk
 from duolog.engine.session.environment import ActionSpec
 from duolog.engine.session.view import View, Visibility
 from duolog.testing import (
@@ -283,13 +283,13 @@ def reachable(start: object) -> Iterator[object]:
 async def test_the_private_part_of_a_view_is_as_it_stands() -> None:
     seen: list[object] = []
 
-    async def changing(desk: Desk) -> None:
-        desk.look()
-        seen.append(desk.view.private)
-        await desk.change_profile({"wants": "the sea"}, "saw the map")
-        desk.look()
-        seen.append(desk.view.private)
-        await desk.finish()
+    async def changing(context: ActorContext) -> None:
+        context.look()
+        seen.append(context.view.private)
+        await context.change_profile({"wants": "the sea"}, "saw the map")
+        context.look()
+        seen.append(context.view.private)
+        await context.finish()
 
     await played(a_session(human(changing), private={"user": {"wants": "hills"}}))
     assert seen == [{"wants": "hills"}, {"wants": "the sea"}]
@@ -387,19 +387,19 @@ def test_what_is_seen_is_a_part_of_the_trace_in_its_order(acts: list[tuple[str, 
 async def test_a_view_knows_under_which_ids_its_actor_has_sent_what() -> None:
     found: list[tuple[int, dict[str, int]]] = []
 
-    async def ann(desk: Desk) -> None:
-        [record] = await desk.emit(Say("hello"), id="of-ann")
-        desk.look()
-        found.append((record.version, desk.view.sent))
-        await desk.news()
-        await desk.finish()
+    async def ann(context: ActorContext) -> None:
+        [record] = await context.emit(Say("hello"), id="of-ann")
+        context.look()
+        found.append((record.version, context.view.sent))
+        await context.news()
+        await context.finish()
 
-    async def bot(desk: Desk) -> None:
-        while not desk.view.messages:
-            await desk.news()
-            desk.look()
-        found.append((0, desk.view.sent))
-        await desk.say("hello")
+    async def bot(context: ActorContext) -> None:
+        while not context.view.messages:
+            await context.news()
+            context.look()
+        found.append((0, context.view.sent))
+        await context.say("hello")
 
     await played(a_session(human(ann), agent(bot)))
     version = found[0][0]

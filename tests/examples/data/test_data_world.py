@@ -93,7 +93,7 @@ async def test_the_witness_is_a_report_that_is_worth_1_to_who_has_understood_it(
     script.closed()
     scored = await run_scorer(data_utility(one), script.records)
     assert [e.value for e, _ in scored if isinstance(e, UtilityScored)] == [1.0]
-    assert data_task().witness(str(ONES.index(one)), 1).value == 1.0
+    assert data_task().best_output(str(ONES.index(one)), 1).value == 1.0
 
 
 def test_claims_agree_within_a_tolerance() -> None:

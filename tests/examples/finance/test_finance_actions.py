@@ -50,7 +50,7 @@ def test_tables_add_up_to_the_budget_of_the_household() -> None:
 
 
 def test_a_projection_of_the_witness_reaches_its_goals() -> None:
-    plan = msgspec.to_builtins(WORLD.instance.witness)
+    plan = msgspec.to_builtins(WORLD.instance.solution)
     shown = do("Project", plan=plan, **GOALS)
     assert shown["retirement_chance"] >= 75
     assert shown["bad_year"] <= WORLD.instance.needs.loss
@@ -59,7 +59,7 @@ def test_a_projection_of_the_witness_reaches_its_goals() -> None:
 
 
 def test_plans_are_compared_on_the_same_courses_of_the_market() -> None:
-    plan = msgspec.to_builtins(WORLD.instance.witness)
+    plan = msgspec.to_builtins(WORLD.instance.solution)
     table = do("ComparePlans", plans=[plan, {**plan, "stocks": 0}], **GOALS)
     one, other = (dict(zip(table["columns"], row, strict=True)) for row in table["rows"])
     assert one == do("Project", plan=plan, **GOALS)

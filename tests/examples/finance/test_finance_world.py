@@ -21,12 +21,12 @@ def budget_of(instance: Instance) -> Budget:
 
 def test_each_instance_has_a_plan_that_meets_all_that_is_needed() -> None:
     for one in INSTANCES:
-        assert judge(one.witness, budget_of(one), one.needs, one.needs).value == 1.0
+        assert judge(one.solution, budget_of(one), one.needs, one.needs).value == 1.0
 
 
 def test_a_seed_and_a_number_make_one_instance_and_others_make_others() -> None:
     assert make_instance(1, 3) == make_instance(1, 3)
-    assert len({repr(one.witness) for one in INSTANCES}) == len(INSTANCES)
+    assert len({repr(one.solution) for one in INSTANCES}) == len(INSTANCES)
     assert make_place("Larkspur", 1) != make_place("Larkspur", 2)
 
 
@@ -40,8 +40,8 @@ def test_every_client_is_wrong_about_the_loss_that_they_can_bear() -> None:
 def test_a_plan_for_what_is_first_held_is_worth_less_than_one_for_what_is_needed() -> None:
     for one in INSTANCES:
         budget = budget_of(one)
-        judged = judge(one.witness, budget, one.holds, one.needs)
-        bold = msgspec.structs.replace(one.witness, stocks=100, emergency=0)
+        judged = judge(one.solution, budget, one.holds, one.needs)
+        bold = msgspec.structs.replace(one.solution, stocks=100, emergency=0)
         assert judged.parts["needs"] == 1.0
         assert judge(bold, budget, one.holds, one.needs).value < judged.value
 
@@ -60,14 +60,14 @@ def test_what_cannot_be_done_breaks_the_constraint_that_says_so(
     change: dict[str, int], broken: str
 ) -> None:
     one = INSTANCES[0]
-    passed = constraints(msgspec.structs.replace(one.witness, **change), budget_of(one), one.needs)
+    passed = constraints(msgspec.structs.replace(one.solution, **change), budget_of(one), one.needs)
     assert not passed[broken]
-    assert all(constraints(one.witness, budget_of(one), one.needs).values())
+    assert all(constraints(one.solution, budget_of(one), one.needs).values())
 
 
 def test_cards_that_nobody_pays_break_a_constraint() -> None:
     one = next(one for one in INSTANCES if one.household.card)
-    unpaid = msgspec.structs.replace(one.witness, cards=0)
+    unpaid = msgspec.structs.replace(one.solution, cards=0)
     assert not constraints(unpaid, budget_of(one), one.needs)["cards"]
     owed = budget_of(one).card_monthly(0)
     paid = msgspec.structs.replace(unpaid, cards_monthly=owed)
@@ -78,13 +78,13 @@ def test_a_loss_suits_up_to_what_can_be_borne_and_not_at_all_from_twice_that() -
     one = INSTANCES[0]
     within = msgspec.structs.replace(one.needs, loss=24)
     beyond = msgspec.structs.replace(one.needs, loss=11)
-    bold = msgspec.structs.replace(one.witness, stocks=100)
+    bold = msgspec.structs.replace(one.solution, stocks=100)
     assert suits(bold, budget_of(one), within)["loss"] == 1.0
     assert suits(bold, budget_of(one), beyond)["loss"] < 0.1
 
 
 def test_more_text_is_worth_no_more() -> None:
-    plan = INSTANCES[0].witness
+    plan = INSTANCES[0].solution
     told = f"Dear all,\n{render_plan(plan)}\nThis is a very good plan: trust me.\n" + "Well. " * 500
     assert parse_plan(told) == plan
 
@@ -110,7 +110,7 @@ def test_a_pot_and_the_income_that_it_lasts_for_are_two_sides_of_one_sum() -> No
 
 def test_a_plan_reads_back_as_it_was_written() -> None:
     for one in INSTANCES:
-        assert parse_plan(render_plan(one.witness)) == one.witness
+        assert parse_plan(render_plan(one.solution)) == one.solution
     assert parse_plan("- **Stocks**: 40 %\n* Emergency fund: $1,200.") == Plan(
         stocks=40, emergency=1200
     )

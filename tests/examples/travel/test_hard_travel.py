@@ -14,8 +14,8 @@ from duolog.engine.task import Cell, Setting
 from duolog.examples.travel.data.instances import make_instance, solution_of
 from duolog.examples.travel.data.sources import CONFLICTS
 from duolog.examples.travel.data.tables import Constraints, Trip
+from duolog.examples.travel.data.world.feasible import least_cost
 from duolog.examples.travel.data.world.generator import World
-from duolog.examples.travel.data.world.witness import least_cost
 from duolog.examples.travel.evaluation import evaluate
 from duolog.examples.travel.language.facts import ANY, Fact, facts_of
 from duolog.examples.travel.language.hints import hint, hinted, hints

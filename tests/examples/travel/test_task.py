@@ -23,7 +23,7 @@ from duolog.engine.log.contract import EventLog
 from duolog.engine.log.open import open_log
 from duolog.engine.records import Record
 from duolog.engine.session.actors import Player
-from duolog.engine.session.desk import Desk
+from duolog.engine.session.context import ActorContext
 from duolog.engine.session.runner import Session, run_session
 from duolog.engine.session.view import View
 from duolog.engine.task import NOBODY, Cell, Setting, find_task
@@ -163,12 +163,12 @@ async def test_no_policy_can_reach_what_it_must_not_know() -> None:
     def spying(player: Player) -> Player:
         name = player.participant.name
 
-        async def actor(desk: Desk) -> None:
-            look = desk.look
+        async def actor(context: ActorContext) -> None:
+            look = context.look
 
             def looking() -> tuple[Record, ...]:
                 seen = look()
-                texts = set(_texts(desk.view))
+                texts = set(_texts(context.view))
                 if name == "user":
                     known.extend(t for t in texts if any(wish in t for wish in secret))
                 else:
@@ -176,8 +176,8 @@ async def test_no_policy_can_reach_what_it_must_not_know() -> None:
                 leaks.extend(t for t in texts if "local_constraint" in t or '"trip"' in t)
                 return seen
 
-            desk.look = looking  # type: ignore[method-assign]
-            await player.actor(desk)
+            context.look = looking  # type: ignore[method-assign]
+            await player.actor(context)
 
         return Player(player.participant, actor)
 

@@ -18,7 +18,7 @@ from duolog.examples.tutoring.student.student import (
     profile_of,
     student_of,
 )
-from duolog.examples.tutoring.tutoring_task import best_lesson, score_of, witness_of
+from duolog.examples.tutoring.tutoring_task import best_lesson, best_output_of, score_of
 
 HELD = {one: misconceptions_of(one)[0].name for one in COMPONENTS}
 PROBLEM = "1/2 + 1/3"
@@ -116,7 +116,7 @@ def test_instances_differ_and_each_can_be_taught() -> None:
         assert not homework & set(one.test)
         assert all(solve(problem).answer is not None for problem in (*homework, *one.test))
         before = score_of(one, one.student, 0.0).value
-        assert before + 0.3 < witness_of(one).value < 0.95
+        assert before + 0.3 < best_output_of(one).value < 0.95
         known = {one.student.knows[component] for component in one.focus}
         assert min(known) < 0.3
 

@@ -27,11 +27,11 @@ from duolog.experiments.studies.site import OPEN, study_part
 from duolog.experiments.workbench import SessionHost
 from duolog.interop.workbench.access.identity import Access
 from duolog.interop.workbench.app import PARTS, make_bench, make_workbench
-from duolog.interop.workbench.bench import BenchLimits
+from duolog.interop.workbench.state import WorkbenchLimits
 from duolog.interop.workbench.take.routes import take_part
 
 ROOT = Path(__file__).resolve().parents[3]
-TASK = f"{ROOT / 'tests' / 'support' / 'taking_task.py'}:ShoppingTask"
+TASK = f"{ROOT / 'tests' / 'support' / 'participation_task.py'}:ShoppingTask"
 BASE = "http://127.0.0.1:8740"
 PLAN = f"""
 name = "lists"
@@ -164,14 +164,14 @@ async def serving(plan: Path) -> AsyncIterator[Serving]:
         people = await read_people(study, people_log, log)
         await people.complete()
         host = SessionHost(log, tasks)
-        bench = make_bench(
+        workbench = make_bench(
             log,
             Access(recruits.secret("operator")),
             name="lists.db",
-            limits=BenchLimits(reads=(1e6, 1e6), writes=(1e6, 1e6)),
+            limits=WorkbenchLimits(reads=(1e6, 1e6), writes=(1e6, 1e6)),
         )
         parts = (*PARTS, take_part(host), study_part(people, recruits, Sittings(people, host, log)))
-        yield Serving(make_workbench(bench, None, parts, open_at=OPEN), people)
+        yield Serving(make_workbench(workbench, None, parts, open_at=OPEN), people)
         tasks.cancel_scope.cancel()
 
 

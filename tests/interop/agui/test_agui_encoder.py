@@ -34,7 +34,7 @@ async def record(log: Log, events: list[Json], request: Json | None = None) -> N
     if request is not None:
         await agui.take_input(request)
     await agui.record(streamed(events))
-    assert agui.remarks == []
+    assert agui.diagnostics == []
 
 
 async def done(log: Log) -> list[tuple[object, ...]]:
@@ -136,7 +136,7 @@ async def test_our_own_session_comes_back_through_agui() -> None:
         events = await tell(log)
         agui = AguiRecorder(again, await again.session("t1"))
         await agui.record(streamed(events))
-        assert agui.remarks == []
+        assert agui.diagnostics == []
         await (await again.session("t1")).flush()
         kinds = ("MessageSent", "SnapshotTaken", "ActionResolved", "ApprovalAsked", "ApprovalGiven")
 

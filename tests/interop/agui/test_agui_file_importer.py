@@ -69,8 +69,8 @@ def stream(tmp_path: Path) -> Path:
 
 
 def test_pieces_are_put_together_and_repeated_histories_are_heard_once(stream: Path) -> None:
-    events, remarks = read(AguiImporter(), stream)
-    assert not [remark for remark in remarks if remark.kind == "problem"]
+    events, diagnostics = read(AguiImporter(), stream)
+    assert not [diagnostic for diagnostic in diagnostics if diagnostic.kind == "problem"]
     texts = [(who, e.text) for who, e in events_of(events) if isinstance(e, MessageSent)]
     assert texts == [
         ("user", "Hello"),
@@ -93,8 +93,8 @@ def test_another_thread_that_repeats_nothing_is_another_session(tmp_path: Path) 
 
 
 def told(path: Path) -> list[tuple[str, str]]:
-    events, remarks = read(AguiImporter(), path)
-    assert not [remark for remark in remarks if remark.kind == "problem"]
+    events, diagnostics = read(AguiImporter(), path)
+    assert not [diagnostic for diagnostic in diagnostics if diagnostic.kind == "problem"]
     return [
         (who, event.text if isinstance(event, MessageSent) else event.name)
         for who, event in events_of(events)
@@ -140,8 +140,8 @@ def test_chunks_need_no_beginning_and_a_stream_may_be_a_list_or_server_sent(tmp_
 def test_what_is_no_event_is_named(tmp_path: Path) -> None:
     source = tmp_path / "s.jsonl"
     source.write_text('{"type": "RUN_STARTED", "threadId": "t", "runId": "r"}\n5\n{oops\n')
-    _, remarks = read(AguiImporter(), source)
-    assert [remark.where.rpartition(" ")[2] for remark in remarks] == ["2", "3"]
+    _, diagnostics = read(AguiImporter(), source)
+    assert [diagnostic.where.rpartition(" ")[2] for diagnostic in diagnostics] == ["2", "3"]
 
 
 @pytest.mark.asyncio

@@ -113,7 +113,7 @@ async def test_a_request_and_its_stream_become_a_session() -> None:
         agui = await recorder(log, "/draft")
         await agui.take_input(REQUEST)
         await agui.record(streamed(CHAT))
-        assert agui.remarks == []
+        assert agui.diagnostics == []
         found = await told(log)
         assert [
             (who, type(what) if isinstance(what, SnapshotTaken) else what) for who, what in found
@@ -136,7 +136,7 @@ async def test_events_come_in_many_forms(form: str) -> None:
         agui = await recorder(log, "/draft")
         await agui.take_input(RunAgentInput.model_validate(REQUEST))
         await agui.record(streamed(one for event in CHAT for one in forms[form](event)))
-        assert agui.remarks == []
+        assert agui.diagnostics == []
         assert [
             (who, type(what) if isinstance(what, SnapshotTaken) else what)
             for who, what in await told(log)
@@ -150,7 +150,7 @@ async def test_what_is_repeated_is_recorded_once() -> None:
             for _ in range(2):
                 await agui.take_input(REQUEST)
                 await agui.record(streamed(CHAT))
-            assert agui.remarks == []
+            assert agui.diagnostics == []
         assert len(await told(log)) == len(EXPECTED)
         assert log.recorder.statistics().refused == 0
 
@@ -176,7 +176,7 @@ async def test_who_is_killed_and_told_all_again_has_it_as_if_nothing_had_been(cu
             agui = await recorder(one, "/draft")
             await agui.take_input(REQUEST)
             await agui.record(streamed(CHAT))
-            assert agui.remarks == []
+            assert agui.diagnostics == []
         first, second = await trace(log), await trace(whole)
         assert [(r.id, r.actor, r.body) for r in first] == [(r.id, r.actor, r.body) for r in second]
 
@@ -194,7 +194,7 @@ async def test_each_request_tells_the_history_again() -> None:
                 streamed(run(f"r{number}", *text(f"m{number}", answer), input=request))
             )
             messages.append({"id": f"m{number}", "role": "assistant", "content": answer})
-        assert agui.remarks == []
+        assert agui.diagnostics == []
         assert [(who, e.text) for who, e in await told(log) if isinstance(e, MessageSent)] == [
             (who, f"{what} {number}")
             for number in range(1, 4)
@@ -216,7 +216,7 @@ async def test_all_messages_at_once() -> None:
         ]
         snapshot = {"type": "MESSAGES_SNAPSHOT", "messages": listed}
         agui = await record(log, *run("r1", snapshot, snapshot), *run("r2", snapshot))
-        assert agui.remarks == []
+        assert agui.diagnostics == []
         found = [one for one in await told(log) if one[1] != "fields"]
         assert found == [
             ("environment", "RUN_STARTED"),
@@ -333,7 +333,9 @@ async def test_a_failed_run_is_a_failure_of_the_agent() -> None:
     async with duolog.open("memory://") as log:
         failed = {"type": "RUN_ERROR", "message": "out of quota", "code": "429"}
         agui = await record(log, run("r1")[0], *text("m1", "I am ab")[:2], failed)
-        assert [remark.what for remark in agui.remarks] == ["message 'm1': it never ended"]
+        assert [diagnostic.what for diagnostic in agui.diagnostics] == [
+            "message 'm1': it never ended"
+        ]
         assert [what for _, what in await told(log)] == [
             "RUN_STARTED",
             MessageSent(text="I am ab"),
@@ -354,7 +356,7 @@ async def test_reasoning_as_it_was_called_of_old() -> None:
         ]
         for _ in range(2):
             agui = await record(log, *run("r1", *pieces))
-            assert agui.remarks == []
+            assert agui.diagnostics == []
         thoughts = [what for _, what in await told(log) if isinstance(what, NoteTaken)]
         assert thoughts == [NoteTaken(text="Hm, so.")]
 
@@ -368,7 +370,7 @@ ARGS: Json = {"type": "TOOL_CALL_ARGS", "toolCallId": "c", "delta": '{"a":'}
 
 
 @pytest.mark.parametrize(
-    ("events", "remark", "event"),
+    ("events", "diagnostic", "event"),
     [
         ([CONTENT, END], "message 'm': it never began", MessageSent(text="Hi")),
         ([START, CONTENT], "message 'm': it never ended", MessageSent(text="Hi")),
@@ -430,10 +432,10 @@ ARGS: Json = {"type": "TOOL_CALL_ARGS", "toolCallId": "c", "delta": '{"a":'}
         ([{"type": "RUN_STARTED"}], "a run begins without a runId", "RUN_STARTED"),
     ],
 )
-async def test_nothing_is_lost(events: list[Any], remark: str, event: object) -> None:
+async def test_nothing_is_lost(events: list[Any], diagnostic: str, event: object) -> None:
     async with duolog.open("memory://") as log:
         agui = await record(log, *events)
-        assert [one.what for one in agui.remarks] == [remark]
+        assert [one.what for one in agui.diagnostics] == [diagnostic]
         assert [what for _, what in await told(log)] == [event]
 
 
@@ -441,7 +443,7 @@ async def test_an_unknown_type_is_kept_without_a_word() -> None:
     async with duolog.open("memory://") as log:
         later = {"type": "HOLOGRAM_SHOWN", "light": {"blue": 1}}
         agui = await record(log, *run("r1", later, later))
-        assert agui.remarks == []
+        assert agui.diagnostics == []
         kept = [r.event for r in await trace(log) if isinstance(r.event, Unknown)]
         bodies = [json.loads(one.body) for one in kept if one.kind == "agui.HOLOGRAM_SHOWN"]
         assert bodies == [later, later]
@@ -450,7 +452,9 @@ async def test_an_unknown_type_is_kept_without_a_word() -> None:
 async def test_other_contents_under_a_known_id_are_kept_too() -> None:
     async with duolog.open("memory://") as log:
         agui = await record(log, *text("m1", "One."), *text("m1", "Two."), *text("m1", "Two."))
-        assert [one.what for one in agui.remarks] == ["message 'm1' came again with other contents"]
+        assert [one.what for one in agui.diagnostics] == [
+            "message 'm1' came again with other contents"
+        ]
         said = [what for _, what in await told(log)]
         assert said == [MessageSent(text="One."), MessageSent(text="Two.")]
 
@@ -461,7 +465,7 @@ async def test_a_result_that_comes_before_the_end_of_its_call() -> None:
         result = {"type": "TOOL_CALL_RESULT", "toolCallId": "c", "messageId": "m", "content": "x"}
         second = result | {"messageId": "n", "content": "y"}
         agui = await record(log, start, result, result, second)
-        assert [one.what for one in agui.remarks] == [
+        assert [one.what for one in agui.diagnostics] == [
             "tool call 'c': its result came before its end",
             "a second result of a call (id 'c')",
         ]
@@ -500,7 +504,7 @@ async def test_a_stream_passes_through_unharmed() -> None:
         passed = [event async for event in agui.tap(streamed(events), request=REQUEST)]
         assert passed == events
         assert agui.problems
-        assert "is closed" in agui.remarks[0].what
+        assert "is closed" in agui.diagnostics[0].what
 
 
 async def test_a_state_that_nests_without_end_is_kept_as_it_came() -> None:
@@ -585,7 +589,7 @@ async def test_pieces_come_together_however_they_are_cut(
     texts, calls, events = drawn
     async with duolog.open("memory://") as log:
         agui = await record(log, *events)
-        assert agui.remarks == []
+        assert agui.diagnostics == []
         found = await trace(log)
     said = {r.id: r.event.text for r in found if isinstance(r.event, MessageSent)}
     assert said == {f"message/{ident}": words for ident, words in texts.items()}

@@ -109,7 +109,10 @@ async def test_copies_that_measure_by_the_same_scorer_record_each_measurement_on
 
 async def test_what_is_recorded_beside_one_workbench_is_shown_at_the_other(url: str) -> None:
     async with copies(url) as (one, other), visiting(one) as first, visiting(other) as second:
-        streams = [live_messages(LiveSessions(bench), 0) for bench in (first.bench, second.bench)]
+        streams = [
+            live_messages(LiveSessions(workbench), 0)
+            for workbench in (first.workbench, second.workbench)
+        ]
         script = story("s", [1])
         await put_records(one, script.records)
         for shown in streams:

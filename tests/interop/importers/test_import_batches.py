@@ -9,7 +9,7 @@ from duolog.engine.errors import InvalidInput
 from duolog.engine.events import MessageSent, SessionOpened, Unknown
 from duolog.engine.records import TRACE
 from duolog.interop.importers.batches import BATCH, BYTES, Batch, Run, next_batch
-from duolog.interop.importers.protocol import Foreign, Found, Remark
+from duolog.interop.importers.protocol import Diagnostic, Foreign, Found
 from duolog.testing import by
 
 OPENED = SessionOpened(task="t", instance="1", participants=(), clock="virtual")
@@ -40,16 +40,16 @@ def test_a_batch_ends_by_events_and_by_bytes() -> None:
 
 
 def test_a_run_is_of_one_session_and_stream_and_an_opening_begins_one() -> None:
-    remark = Remark("difference", "counted otherwise", "line 3")
+    diagnostic = Diagnostic("difference", "counted otherwise", "line 3")
     opened = Foreign("s", TRACE, by("environment", OPENED))
-    found: list[Found] = [said("a"), said("b"), said("c", stream="j@1"), remark]
+    found: list[Found] = [said("a"), said("b"), said("c", stream="j@1"), diagnostic]
     found += [said("d"), opened, said("e"), said("f", session="other")]
     batch = next_batch(iter(found))
     assert batch is not None
     assert runs_of(batch) == [
         ("s", TRACE, 2), ("s", "j@1", 1), ("s", TRACE, 1), ("s", TRACE, 2), ("other", TRACE, 1),
     ]  # fmt: skip
-    assert batch.parts[2] == remark
+    assert batch.parts[2] == diagnostic
     openings = [part.opened for part in batch.parts if isinstance(part, Run)]
     assert openings == [None, None, None, OPENED, None]
 

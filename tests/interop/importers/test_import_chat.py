@@ -28,7 +28,7 @@ from duolog.engine.records import Draft
 from duolog.interop.chat_export import items_of, messages_of
 from duolog.interop.importers.chat import ChatImporter
 from duolog.interop.importers.json_sniff import shape_of
-from duolog.interop.importers.protocol import Foreign, Reading, Remark
+from duolog.interop.importers.protocol import Diagnostic, Foreign, Reading
 from duolog.testing import by, check_importer, records_of
 from foreign_logs import events_of, read, trace_of, write_lines
 from hypothesis import given
@@ -81,7 +81,7 @@ def talks(tmp_path: Path) -> Path:
     return write_lines(tmp_path / "talks.jsonl", [{"messages": MESSAGES}, {"input": ITEMS}])
 
 
-def imported(value: object, directory: Path) -> tuple[list[Foreign], list[Remark]]:
+def imported(value: object, directory: Path) -> tuple[list[Foreign], list[Diagnostic]]:
     return read(ChatImporter(), write(directory / "talk.json", value))
 
 
@@ -95,9 +95,9 @@ def opening_of(found: list[Foreign]) -> SessionOpened:
 
 
 def test_messages_become_events(tmp_path: Path) -> None:
-    found, remarks = imported(MESSAGES, tmp_path)
+    found, diagnostics = imported(MESSAGES, tmp_path)
     agents = ("assistant", "second")
-    assert remarks == []
+    assert diagnostics == []
     assert list(events_of(found)) == [
         ("system", MessageSent(text="Be brief.", to=agents)),
         ("user", MessageSent(text="Where is it?")),
@@ -126,8 +126,8 @@ def test_messages_become_events(tmp_path: Path) -> None:
 
 
 def test_items_become_events(tmp_path: Path) -> None:
-    found, remarks = imported(ITEMS, tmp_path)
-    assert remarks == []
+    found, diagnostics = imported(ITEMS, tmp_path)
+    assert diagnostics == []
     assert list(events_of(found)) == [
         ("developer", MessageSent(text="Go.", to=("assistant",))),
         ("user", MessageSent(text="Where?")),
@@ -191,19 +191,19 @@ def test_items_become_events(tmp_path: Path) -> None:
     ],
 )
 def test_messages_of_other_kinds(item: Json, events: list[Event], tmp_path: Path) -> None:
-    found, remarks = imported([item], tmp_path)
+    found, diagnostics = imported([item], tmp_path)
     assert [event for _, event in events_of(found)] == events
-    assert remarks == []
+    assert diagnostics == []
 
 
 def test_an_approval_is_answered_once(tmp_path: Path) -> None:
     asked = {"type": "mcp_approval_request", "id": "r", "name": "rm", "arguments": "{}"}
     answer = {"type": "mcp_approval_response", "approval_request_id": "r", "approve": False}
-    found, remarks = imported([asked, {**answer, "reason": "no!"}, answer], tmp_path)
+    found, diagnostics = imported([asked, {**answer, "reason": "no!"}, answer], tmp_path)
     assert [event for _, event in events_of(found)][1:] == [
         ApprovalGiven(asked=2, approved=False, comment="no!")
     ]
-    assert [(one.kind, one.what) for one in remarks] == [
+    assert [(one.kind, one.what) for one in diagnostics] == [
         ("problem", "an answer to no question (id 'r')")
     ]
 
@@ -215,9 +215,9 @@ def test_what_is_no_text_is_marked_and_said(tmp_path: Path) -> None:
         {"type": "item_reference", "id": "i"},
         {"type": "reasoning", "summary": [], "encrypted_content": "..."},
     ]
-    found, remarks = imported(items, tmp_path)
+    found, diagnostics = imported(items, tmp_path)
     assert [event for _, event in events_of(found)] == [MessageSent(text="Look:\n[image_url]")]
-    assert [(one.kind, one.what) for one in remarks] == [
+    assert [(one.kind, one.what) for one in diagnostics] == [
         ("difference", "left out: content of type image_url, for which a mark stands in the text"),
         ("difference", "left out: an item of type item_reference"),
         ("difference", "left out: reasoning that is encrypted"),
@@ -242,17 +242,20 @@ def test_what_is_no_text_is_marked_and_said(tmp_path: Path) -> None:
 def test_what_is_no_message_is_reported_with_its_place(
     item: Json, what: str, tmp_path: Path
 ) -> None:
-    found, remarks = imported([{"role": "user", "content": "x"}, item], tmp_path)
-    [remark] = remarks
-    assert (remark.kind, remark.where) == ("problem", f"{tmp_path / 'talk.json'}, message 2")
-    assert remark.what.startswith(f"no message: {what}")
+    found, diagnostics = imported([{"role": "user", "content": "x"}, item], tmp_path)
+    [diagnostic] = diagnostics
+    assert (diagnostic.kind, diagnostic.where) == (
+        "problem",
+        f"{tmp_path / 'talk.json'}, message 2",
+    )
+    assert diagnostic.what.startswith(f"no message: {what}")
     assert len(found) == 2
 
 
 def test_a_result_of_no_call_is_a_problem(tmp_path: Path) -> None:
     items = [{"role": "user", "content": "x"}, {"role": "tool", "tool_call_id": "z", "content": ""}]
-    _, [remark] = imported(items, tmp_path)
-    assert (remark.kind, remark.what) == ("problem", "a result of no call (id 'z')")
+    _, [diagnostic] = imported(items, tmp_path)
+    assert (diagnostic.kind, diagnostic.what) == ("problem", "a result of no call (id 'z')")
 
 
 def test_people_and_agents_of_one_name_are_told_apart(tmp_path: Path) -> None:
@@ -319,9 +322,9 @@ def test_times_models_and_tokens(tmp_path: Path) -> None:
 def test_a_conversation_may_be_held_in_many_ways(talk: Json, tmp_path: Path) -> None:
     whole, _ = imported(MESSAGES, tmp_path)
     path = write(tmp_path / "other.json", talk)
-    found, remarks = read(ChatImporter(), path)
+    found, diagnostics = read(ChatImporter(), path)
     assert ChatImporter().recognises(path, shape_of(path))
-    assert remarks == []
+    assert diagnostics == []
     assert list(events_of(found)) == list(events_of(whole))
 
 
@@ -352,16 +355,16 @@ def test_broken_lines_and_conversations_are_reported(tmp_path: Path) -> None:
     lines = write_lines(tmp_path / "many.jsonl", [{"messages": MESSAGES}, {"messages": 3}])
     with lines.open("a", encoding="utf-8") as file:
         file.write('{"messages": []}\n{"mess\n{"id": "x"}\n')
-    found, remarks = read(ChatImporter(), lines)
+    found, diagnostics = read(ChatImporter(), lines)
     assert len({one.session for one in found}) == 1
-    assert [(one.kind, one.where.removeprefix(f"{lines}, ")) for one in remarks] == [
+    assert [(one.kind, one.where.removeprefix(f"{lines}, ")) for one in diagnostics] == [
         ("problem", f"line {number}") for number in (2, 3, 4, 5)
     ]
     talk = write_lines(tmp_path / "one.jsonl", MESSAGES[:2])
     with talk.open("a", encoding="utf-8") as file:
         file.write('[1]\n{"role": "assistant", "content": "z"}\n')
-    found, remarks = read(ChatImporter(), talk)
-    assert [one.where for one in remarks] == [f"{talk}, line 3"]
+    found, diagnostics = read(ChatImporter(), talk)
+    assert [one.where for one in diagnostics] == [f"{talk}, line 3"]
     assert len(found) == 4
 
 
@@ -503,8 +506,8 @@ def test_any_conversation_comes_out_as_it_went_in(
     tmp_path_factory: pytest.TempPathFactory, messages: Sequence[Json]
 ) -> None:
     path = write(tmp_path_factory.getbasetemp() / "any.json", messages)
-    found, remarks = read(ChatImporter(), path)
-    assert remarks == []
+    found, diagnostics = read(ChatImporter(), path)
+    assert diagnostics == []
     assert messages_of(trace_of(found)).items == messages
 
 
@@ -514,8 +517,8 @@ def test_real_conversations_come_out_as_they_went_in(
     source = test_data("chat/tau-bench-airline-sample.json")
     runs = json.loads(source.read_text(encoding="utf-8"))
     for run in runs:
-        found, remarks = imported(run["traj"], tmp_path)
-        assert remarks == []
+        found, diagnostics = imported(run["traj"], tmp_path)
+        assert diagnostics == []
         expected = [
             {key: message[key] for key in message if key != "name"} for message in run["traj"]
         ]
@@ -562,8 +565,8 @@ def test_blocks_of_anthropic_are_calls_results_and_words(tmp_path: Path) -> None
         ],
     }
     source = write(tmp_path / "talk.json", talk)
-    events, remarks = read(ChatImporter(), source)
-    assert not remarks
+    events, diagnostics = read(ChatImporter(), source)
+    assert not diagnostics
     found = [(actor, type(event).__name__) for actor, event in events_of(events)]
     assert found == [
         ("system", "MessageSent"),
@@ -590,8 +593,8 @@ def test_a_block_whose_type_is_no_text_is_a_problem_of_its_message(
     said = [{"role": "user", "content": blocks}, {"role": "user", "content": "Hello"}]
     source = tmp_path / "x.json"
     source.write_text(json.dumps({"messages": said}), encoding="utf-8")
-    events, remarks = read(ChatImporter(), source)
-    assert [one.kind for one in remarks] == ["problem"]
+    events, diagnostics = read(ChatImporter(), source)
+    assert [one.kind for one in diagnostics] == ["problem"]
     assert [one.draft.event.text for one in events if isinstance(one.draft.event, MessageSent)] == [
         "Hello"
     ]

@@ -23,7 +23,7 @@ from duolog.engine.log.open import MemoryLog
 from duolog.engine.records import TRACE
 from duolog.interop.importers.claude_code.entries import Envelope, envelopes_in
 from duolog.interop.importers.claude_code.sessions import ClaudeCodeImporter, EntryTree
-from duolog.interop.importers.protocol import Foreign, Reading, Remark
+from duolog.interop.importers.protocol import Diagnostic, Foreign, Reading
 from duolog.interop.importers.run import import_foreign
 from duolog.testing import check_importer
 from foreign_logs import read, trace_of, write_lines
@@ -79,8 +79,8 @@ def call(id: str, tool: str = "Bash", **arguments: object) -> Json:
 
 
 def imported(path: Path) -> list[Foreign]:
-    events, remarks = read(ClaudeCodeImporter(), path)
-    assert not [remark for remark in remarks if remark.kind == "problem"]
+    events, diagnostics = read(ClaudeCodeImporter(), path)
+    assert not [diagnostic for diagnostic in diagnostics if diagnostic.kind == "problem"]
     return events
 
 
@@ -138,9 +138,9 @@ def test_a_file_may_begin_between_a_call_and_its_result(tmp_path: Path) -> None:
     lines = Lines()
     lines.result("c0", "ok", parent="gone")
     lines.agent(text("Done."), reply="r1")
-    events, remarks = read(ClaudeCodeImporter(), write_lines(tmp_path / "s.jsonl", lines.lines))
+    events, diagnostics = read(ClaudeCodeImporter(), write_lines(tmp_path / "s.jsonl", lines.lines))
     assert [type(one.draft.event) for one in events] == [SessionOpened, MessageSent, ModelCalled]
-    assert [(one.kind, one.what) for one in remarks] == [
+    assert [(one.kind, one.what) for one in diagnostics] == [
         ("difference", "left out: a result of a call that is not in the file")
     ]
 
@@ -228,9 +228,9 @@ def test_branches_that_repeat_ever_more_are_left_out(
         trunk = lines.user(f"kept {number}", parent=trunk)
     path = write_lines(tmp_path / "s.jsonl", lines.lines)
     found = list(ClaudeCodeImporter().read(path, Reading()))
-    remarks = [one.what for one in found if isinstance(one, Remark)]
-    assert remarks == ["further branches, each of which would repeat too much of the session"]
-    assert sum(not isinstance(one, Remark) for one in found) < 25 * len(lines.lines)
+    diagnostics = [one.what for one in found if isinstance(one, Diagnostic)]
+    assert diagnostics == ["further branches, each of which would repeat too much of the session"]
+    assert sum(not isinstance(one, Diagnostic) for one in found) < 25 * len(lines.lines)
 
 
 def test_the_line_goes_on_where_a_summary_took_the_place_of_what_was_before(tmp_path: Path) -> None:
@@ -256,10 +256,10 @@ def test_what_the_program_notes_for_itself_is_left_out_and_the_unknown_kept(tmp_
     lines.add("attachment", attachment={"type": "of_tomorrow"})
     lines.agent(text("Begun."), reply="r1")
     path = write_lines(tmp_path / "s.jsonl", lines.lines)
-    events, remarks = read(ClaudeCodeImporter(), path)
+    events, diagnostics = read(ClaudeCodeImporter(), path)
     kept = [one.draft.event for one in events if isinstance(one.draft.event, Unknown)]
     assert [one.kind for one in kept] == ["claude-code.system", "claude-code.attachment"]
-    assert [one.what for one in remarks] == [
+    assert [one.what for one in diagnostics] == [
         "left out: turn_duration entries",
         "left out: file attachment entries",
         "left out: ai-title entries",
@@ -400,8 +400,8 @@ def test_a_subagent_beside_its_session_is_an_actor_of_its_own(tmp_path: Path) ->
     acted = [record.actor for record in trace if isinstance(record.event, ActionTaken)]
     assert acted == ["assistant", "a7"]
     assert sum(record.role == "human" for record in trace) == 1
-    events, [remark] = read(ClaudeCodeImporter(), beside)
-    assert (events, remark.kind) == ([], "difference")
+    events, [diagnostic] = read(ClaudeCodeImporter(), beside)
+    assert (events, diagnostic.kind) == ([], "difference")
 
 
 def test_a_broken_line_is_named_and_the_rest_is_read(tmp_path: Path) -> None:
@@ -410,8 +410,8 @@ def test_a_broken_line_is_named_and_the_rest_is_read(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "s.jsonl", lines.lines)
     with path.open("a", encoding="utf-8") as file:
         file.write('{"type": 5}\n{"type": "user", "uuid": "z", "message": {"content": [{}]}}\n')
-    events, remarks = read(ClaudeCodeImporter(), path)
-    assert [remark.where.rpartition(" ")[2] for remark in remarks] == ["2", "3"]
+    events, diagnostics = read(ClaudeCodeImporter(), path)
+    assert [diagnostic.where.rpartition(" ")[2] for diagnostic in diagnostics] == ["2", "3"]
     assert [one.draft.event for one in events if one.stream == TRACE][1:] == [
         MessageSent(text="Hello")
     ]
@@ -424,8 +424,11 @@ def test_a_broken_line_of_a_subagent_is_named(tmp_path: Path) -> None:
     lines.result("c1", "found", kept={"agentId": "a7"})
     path = write_lines(tmp_path / "s1.jsonl", lines.lines)
     (tmp_path / "agent-a7.jsonl").write_text("{\n", encoding="utf-8")
-    events, [remark] = read(ClaudeCodeImporter(), path)
-    assert (remark.kind, remark.where) == ("problem", f"{tmp_path / 'agent-a7.jsonl'}, line 1")
+    events, [diagnostic] = read(ClaudeCodeImporter(), path)
+    assert (diagnostic.kind, diagnostic.where) == (
+        "problem",
+        f"{tmp_path / 'agent-a7.jsonl'}, line 1",
+    )
     assert len(events) == 5
 
 
@@ -434,8 +437,8 @@ def test_a_line_with_a_field_of_another_type_is_named_and_the_rest_is_read(tmp_p
     lines.user("Hello", version=5)
     lines.agent(text("Hi."), reply="r1", version="2.0")
     path = write_lines(tmp_path / "s.jsonl", lines.lines)
-    events, [remark] = read(ClaudeCodeImporter(), path)
-    assert (remark.kind, remark.where) == ("problem", f"{path}, line 1")
+    events, [diagnostic] = read(ClaudeCodeImporter(), path)
+    assert (diagnostic.kind, diagnostic.where) == ("problem", f"{path}, line 1")
     opened = events[0].draft.event
     assert isinstance(opened, SessionOpened)
     assert opened.config["claude-code"] == {"version": "2.0"}

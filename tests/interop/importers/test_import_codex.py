@@ -81,8 +81,8 @@ def rollout(tmp_path: Path) -> Path:
 
 
 def test_a_rollout_is_a_session(rollout: Path) -> None:
-    events, remarks = read(CodexImporter(), rollout)
-    assert not remarks
+    events, diagnostics = read(CodexImporter(), rollout)
+    assert not diagnostics
     trace = trace_of(events)
     kept = [record.event for record in trace]
     assert {record.session for record in trace} == {"r-1"}
@@ -121,8 +121,8 @@ def test_a_file_that_a_patch_adds_is_a_snapshot(rollout: Path) -> None:
 
 
 def said_in(path: Path) -> list[tuple[str, str, str]]:
-    events, remarks = read(CodexImporter(), path)
-    assert not [one for one in remarks if one.kind == "problem"]
+    events, diagnostics = read(CodexImporter(), path)
+    assert not [one for one in diagnostics if one.kind == "problem"]
     return [
         (one.session, one.draft.role, one.draft.event.text)
         for one in events
@@ -163,10 +163,10 @@ def test_what_is_shown_again_or_says_nothing_is_left_out(tmp_path: Path) -> None
         line("compacted", message="so far", replacement_history=[{"x": "y" * 1000}]),
         line("of_tomorrow", x=1),
     ]
-    events, remarks = read(CodexImporter(), write_lines(tmp_path / "r.jsonl", lines))
+    events, diagnostics = read(CodexImporter(), write_lines(tmp_path / "r.jsonl", lines))
     kept = [one.draft.event for one in events if isinstance(one.draft.event, Unknown)]
     assert [one.kind for one in kept] == ["codex.of_tomorrow"]
-    assert [one.what for one in remarks] == [
+    assert [one.what for one in diagnostics] == [
         "left out: task_started events",
         "left out: exec_command_end events",
         "left out: compacted lines",
@@ -175,9 +175,9 @@ def test_what_is_shown_again_or_says_nothing_is_left_out(tmp_path: Path) -> None
 
 def test_a_result_without_its_call_is_left_out_and_named(tmp_path: Path) -> None:
     lines = [line("session_meta", id="r"), said("user", "q"), returned("c0", "ok", 0)]
-    events, remarks = read(CodexImporter(), write_lines(tmp_path / "r.jsonl", lines))
+    events, diagnostics = read(CodexImporter(), write_lines(tmp_path / "r.jsonl", lines))
     assert len(events) == 2
-    assert [one.kind for one in remarks] == ["difference"]
+    assert [one.kind for one in diagnostics] == ["difference"]
 
 
 def test_nobody_typed_what_a_subagent_was_asked(tmp_path: Path) -> None:
@@ -247,8 +247,8 @@ def test_only_what_was_typed_around_files_and_images_is_a_message(tmp_path: Path
 def test_a_broken_line_is_named(rollout: Path) -> None:
     with rollout.open("a", encoding="utf-8") as file:
         file.write('{"type": "response_item"}\n{"type": \n')
-    _, remarks = read(CodexImporter(), rollout)
-    assert [remark.where.rpartition(" ")[2] for remark in remarks] == ["20", "21"]
+    _, diagnostics = read(CodexImporter(), rollout)
+    assert [diagnostic.where.rpartition(" ")[2] for diagnostic in diagnostics] == ["20", "21"]
 
 
 @pytest.mark.asyncio

@@ -347,8 +347,8 @@ def test_information_on_somebody_else_is_left_out_and_said(result: Path) -> None
     (result / "stranger").mkdir()
     (result / "stranger" / "info.json").write_text("{}", encoding="utf-8")
     (result / "an_agent" / "info.json").write_text("[]", encoding="utf-8")
-    found, remarks = read(CogymImporter(), result)
-    told = [(one.kind, one.what.split(":")[0]) for one in remarks if "info.json" in one.where]
+    found, diagnostics = read(CogymImporter(), result)
+    told = [(one.kind, one.what.split(":")[0]) for one in diagnostics if "info.json" in one.where]
     assert told == [
         ("problem", "no information on a member"),
         ("difference", "of a member that is not in the log; left out"),
@@ -362,11 +362,11 @@ def test_information_on_somebody_else_is_left_out_and_said(result: Path) -> None
 def test_a_directory_of_results(tmp_path: Path) -> None:
     for name in ("env_a_b_1", "env_a_b_2", "env_a_b_1_old"):
         write_run(tmp_path / "tag" / "results" / name, collaboration())
-    found, remarks = read(CogymImporter(), tmp_path)
+    found, diagnostics = read(CogymImporter(), tmp_path)
     sessions = list(dict.fromkeys(one.session for one in found))
     assert [session.rsplit("-", 1)[0] for session in sessions] == ["env_a_b_1", "env_a_b_2"]
     assert found[0].draft.event.config["group"] == {"agent": "an_agent (tag)"}  # type: ignore[union-attr]
-    assert [one.where for one in remarks if "set aside" in one.what] == [
+    assert [one.where for one in diagnostics if "set aside" in one.what] == [
         str(tmp_path / "tag" / "results" / "env_a_b_1_old")
     ]
     alone, _ = read(CogymImporter(), tmp_path / "tag" / "results" / "env_a_b_1_old")
@@ -442,8 +442,8 @@ def test_broken_lines_are_reported_with_their_numbers(tmp_path: Path) -> None:
     lines[5] = b'{"role": "user"}\n'
     lines.append(b'{"role":"\xff"}')
     log.write_bytes(b"".join(lines).replace(b"act{", b"act\n{"))
-    _, remarks = read(CogymImporter(), log)
-    problems = [(one.where, one.what) for one in remarks if one.kind == "problem"]
+    _, diagnostics = read(CogymImporter(), log)
+    problems = [(one.where, one.what) for one in diagnostics if one.kind == "problem"]
     number = len(lines) + 1
     assert [where for where, _ in problems] == [f"{log}, line {n}" for n in (2, 5, 7, number)]
     assert {what.split(":")[0] for _, what in problems} == {"no record of Collaborative Gym"}
@@ -453,8 +453,8 @@ def test_broken_lines_are_reported_with_their_numbers(tmp_path: Path) -> None:
 def test_a_log_without_records_is_a_problem(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     log.write_text("\n\n", encoding="utf-8")
-    _, [remark] = read(CogymImporter(), log)
-    assert (remark.kind, remark.what) == ("problem", "an event log without records")
+    _, [diagnostic] = read(CogymImporter(), log)
+    assert (diagnostic.kind, diagnostic.what) == ("problem", "an event log without records")
 
 
 def test_odd_states_do_no_harm(tmp_path: Path) -> None:
@@ -463,9 +463,9 @@ def test_odd_states_do_no_harm(tmp_path: Path) -> None:
     for number, (chat, state) in enumerate(odd):
         line = log_line("user", "LOOK()", current_chat_history=chat, current_observation=state)
         lines = [log_line("environment", START), line]
-        found, remarks = read(CogymImporter(), write_lines(tmp_path / f"{number}.jsonl", lines))
+        found, diagnostics = read(CogymImporter(), write_lines(tmp_path / f"{number}.jsonl", lines))
         assert [type(event) for _, event in events_of(found)] == [ActionTaken, ActionResolved]
-        assert [one for one in remarks if one.kind == "problem"] == []
+        assert [one for one in diagnostics if one.kind == "problem"] == []
 
 
 def test_what_python_writes_and_json_does_not_know(tmp_path: Path) -> None:
@@ -539,8 +539,8 @@ def test_what_the_published_analysis_counts_otherwise_is_said(tmp_path: Path) ->
     lines = [log_line("environment", START)]
     for part in rounds:
         lines += [*part, turn]
-    _, remarks = read(CogymImporter(), write_lines(tmp_path / "a.jsonl", lines))
-    assert [(one.where, one.what) for one in remarks] == [
+    _, diagnostics = read(CogymImporter(), write_lines(tmp_path / "a.jsonl", lines))
+    assert [(one.where, one.what) for one in diagnostics] == [
         ("round 1", said.FAILED),
         ("round 2", said.MENTIONED),
         ("round 3", said.TYPED),
@@ -549,10 +549,10 @@ def test_what_the_published_analysis_counts_otherwise_is_said(tmp_path: Path) ->
         ("round 7", said.UNREAD),
         ("round 9", said.OWN),
     ]
-    _, remarks = read(CogymImporter(), write_lines(tmp_path / "b.jsonl", [lines[0], own]))
-    assert [one.what for one in remarks] == [said.MENTIONED, said.OWN]
-    _, remarks = read(CogymImporter(), write_lines(tmp_path / "c.jsonl", [lines[0], plain]))
-    assert [one.what for one in remarks] == [said.NONE]
+    _, diagnostics = read(CogymImporter(), write_lines(tmp_path / "b.jsonl", [lines[0], own]))
+    assert [one.what for one in diagnostics] == [said.MENTIONED, said.OWN]
+    _, diagnostics = read(CogymImporter(), write_lines(tmp_path / "c.jsonl", [lines[0], plain]))
+    assert [one.what for one in diagnostics] == [said.NONE]
 
 
 ROLES = st.sampled_from(["user", "an_agent"])
@@ -588,8 +588,8 @@ def test_rounds_are_what_the_published_analysis_makes_them(
         elif action.startswith("EDITOR_UPDATE") and status == "succeeded":
             expected[-1] = action[len("EDITOR_UPDATE(text=") : -1].strip('"')
     path = write_lines(tmp_path_factory.getbasetemp() / "any.jsonl", lines)
-    found, remarks = read(CogymImporter(), path)
-    assert [one for one in remarks if one.kind == "problem"] == []
+    found, diagnostics = read(CogymImporter(), path)
+    assert [one for one in diagnostics if one.kind == "problem"] == []
     assert [content for _, content in turns(trace_of(found))] == expected
 
 
@@ -611,8 +611,8 @@ def as_shown(typed: str) -> str:
 def test_the_rounds_agree_with_the_published_analysis(test_data: Callable[[str], Path]) -> None:
     counted = 0
     for path, rounds in published(test_data("cogym")):
-        found, remarks = read(CogymImporter(), path)
-        differ = {(one.what, one.where) for one in remarks if one.kind == "difference"}
+        found, diagnostics = read(CogymImporter(), path)
+        differ = {(one.what, one.where) for one in diagnostics if one.kind == "difference"}
         ours = turns(trace_of(found))
         assert len(ours) == len(rounds) or (said.NONE, "round 1") in differ
         for number, (their, (_, content)) in enumerate(zip(rounds, ours, strict=False), start=1):
@@ -644,8 +644,8 @@ async def test_it_is_kept_on_real_logs(test_data: Callable[[str], Path]) -> None
 def test_real_results_come_in_whole(test_data: Callable[[str], Path], tmp_path: Path) -> None:
     copy = tmp_path / "runs"
     shutil.copytree(test_data("cogym/runs"), copy)
-    found, remarks = read(CogymImporter(), copy)
-    assert [one for one in remarks if one.kind == "problem"] == []
+    found, diagnostics = read(CogymImporter(), copy)
+    assert [one for one in diagnostics if one.kind == "problem"] == []
     assert len({one.session for one in found}) == len(list(copy.glob("*/*/event_log.jsonl")))
     for log in copy.glob("*/*/event_log.jsonl"):
         performance = json.loads(log.with_name("task_performance.json").read_text(encoding="utf-8"))

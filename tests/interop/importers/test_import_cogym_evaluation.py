@@ -76,8 +76,8 @@ def ratings(found: list[Foreign]) -> list[ProgressRated]:
 
 
 def told(source: Path, kind: str) -> list[str]:
-    _, remarks = read(CogymImporter(), source)
-    return [one.what for one in remarks if one.kind == kind]
+    _, diagnostics = read(CogymImporter(), source)
+    return [one.what for one in diagnostics if one.kind == kind]
 
 
 # --- measurements ---------------------------------------------------------------------------------
@@ -164,9 +164,9 @@ def test_a_session_is_evaluated_from_wherever_it_is_read(tmp_path: Path) -> None
         performance={"env_t_1": performed(0.5, None), "env_t_2": performed(1.0, None)},
     )
     for place in (source / "env_t_2", source / "env_t_2" / "event_log.jsonl"):
-        found, remarks = read(CogymImporter(), place)
+        found, diagnostics = read(CogymImporter(), place)
         assert scores(found) == [(1, 1.0)]
-        assert [one.what for one in remarks if "evaluat" in one.what] == []
+        assert [one.what for one in diagnostics if "evaluat" in one.what] == []
 
 
 async def test_the_contract_of_importers_is_kept(tmp_path: Path) -> None:

@@ -33,8 +33,8 @@ def shared(*turns: tuple[str, str], **more: object) -> Json:
 
 def test_rows_of_wildchat_are_sessions_with_their_time(tmp_path: Path) -> None:
     source = write_lines(tmp_path / "wild.jsonl", [WILD, {**WILD, "conversation_hash": "h2"}])
-    events, remarks = read(LmsysImporter(), source)
-    assert not remarks
+    events, diagnostics = read(LmsysImporter(), source)
+    assert not diagnostics
     assert [one.session for one in events] == ["h1"] * 3 + ["h2"] * 3
     opened = events[0].draft.event
     assert isinstance(opened, SessionOpened)
@@ -67,8 +67,8 @@ def test_calls_and_observations_of_sharegpt_are_actions(tmp_path: Path) -> None:
     )
     source = tmp_path / "set.json"
     source.write_text(json.dumps([row]), encoding="utf-8")
-    events, remarks = read(ShareGptImporter(), source)
-    assert not remarks
+    events, diagnostics = read(ShareGptImporter(), source)
+    assert not diagnostics
     kinds = [type(one.draft.event) for one in events[1:]]
     assert kinds == [
         MessageSent,
@@ -100,8 +100,8 @@ def test_roles_and_keys_have_several_names(tmp_path: Path, row: Json) -> None:
     found = recognise(source)
     assert found is not None
     assert found.name == "sharegpt"
-    events, remarks = read(found, source)
-    assert not remarks
+    events, diagnostics = read(found, source)
+    assert not diagnostics
     said = [one.draft.role for one in events if isinstance(one.draft.event, MessageSent)]
     assert said == ["human", "agent"]
 
@@ -117,8 +117,8 @@ def test_calls_side_by_side_stand_in_one_turn(tmp_path: Path) -> None:
 def test_rows_without_contents_are_read(tmp_path: Path) -> None:
     empty = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": None}]
     row = {"conversation_id": "c", "conversation": empty, "model": None}
-    events, remarks = read(LmsysImporter(), write_lines(tmp_path / "set.jsonl", [row]))
-    assert not remarks
+    events, diagnostics = read(LmsysImporter(), write_lines(tmp_path / "set.jsonl", [row]))
+    assert not diagnostics
     said = [one.draft.event.text for one in events if isinstance(one.draft.event, MessageSent)]
     assert said == ["Hi"]
 
@@ -127,8 +127,8 @@ def test_a_turn_that_is_none_is_named(tmp_path: Path) -> None:
     source = tmp_path / "set.json"
     rows = [shared(("human", "Hi"), ("nobody", "x")), {"id": 1}, 5]
     source.write_text(json.dumps(rows), encoding="utf-8")
-    _, remarks = read(ShareGptImporter(), source)
-    assert [remark.where for remark in remarks] == [
+    _, diagnostics = read(ShareGptImporter(), source)
+    assert [diagnostic.where for diagnostic in diagnostics] == [
         f"{source}, element 1, turn 2",
         f"{source}, element 2",
         f"{source}, element 3",

@@ -35,9 +35,9 @@ def test_each_file_of_a_mixed_directory_is_recognised_by_itself(tmp_path: Path) 
     assert recognise(tmp_path) is None
     importer = DirectoryImporter()
     assert importer.recognises(tmp_path, None)
-    events, remarks = read(importer, tmp_path)
+    events, diagnostics = read(importer, tmp_path)
     assert len({one.session for one in events}) == 2
-    assert [(remark.kind, remark.where) for remark in remarks] == [
+    assert [(diagnostic.kind, diagnostic.where) for diagnostic in diagnostics] == [
         ("difference", str(tmp_path / "c.json"))
     ]
 
@@ -50,19 +50,19 @@ def test_results_that_are_a_directory_are_taken_beside_files_of_other_formats(
     write(tmp_path / "runs" / "chat.json", CHAT)
     write(tmp_path / "b.json", SHARED)
     assert recognise(tmp_path) is None
-    events, remarks = read(DirectoryImporter(), tmp_path)
+    events, diagnostics = read(DirectoryImporter(), tmp_path)
     tasks = {one.draft.event.task for one in events if isinstance(one.draft.event, SessionOpened)}
     assert {"chat", "sharegpt"} < tasks
     assert len(tasks) == 3
-    assert [one for one in remarks if one.kind == "problem"] == []
+    assert [one for one in diagnostics if one.kind == "problem"] == []
 
 
 def test_a_file_that_cannot_be_read_is_a_problem_of_its_own(tmp_path: Path) -> None:
     write(tmp_path / "a.json", CHAT)
     (tmp_path / "b.json").write_text("no JSON", encoding="utf-8")
-    events, [remark] = read(DirectoryImporter(ChatImporter()), tmp_path)
+    events, [diagnostic] = read(DirectoryImporter(ChatImporter()), tmp_path)
     assert len({one.session for one in events}) == 1
-    assert (remark.kind, remark.where) == ("problem", str(tmp_path / "b.json"))
+    assert (diagnostic.kind, diagnostic.where) == ("problem", str(tmp_path / "b.json"))
 
 
 def test_a_directory_without_anything_to_import_is_refused(tmp_path: Path) -> None:
@@ -86,9 +86,9 @@ async def test_two_files_with_one_session_id_are_not_mixed(tmp_path: Path) -> No
         ]
     assert texts == ["Hello"]
     assert (taken.records, taken.known) == (6, 0)
-    assert [one.session for one in taken.remarks] == ["s-b"]
+    assert [one.session for one in taken.diagnostics] == ["s-b"]
     assert (alone.records, alone.known) == (0, 1)
-    [problem] = alone.remarks
+    [problem] = alone.diagnostics
     assert problem.session == "s"
     assert "the log has another MessageSent at version 2" in problem.what
 
@@ -135,7 +135,7 @@ async def test_two_sessions_of_one_name_in_several_files_are_two(tmp_path: Path)
     assert texts == {"1": ["Hello", "again", "and more"], "1-b": ["Goodbye"]}
     assert again.records == 0
     assert importer.name == "chat"
-    [note] = taken.remarks
+    [note] = taken.diagnostics
     assert "another session is called '1' in" in note.what
 
 

@@ -17,7 +17,7 @@ from duolog.interop.agui.file_importer import AguiImporter
 from duolog.interop.importers.claude_code.sessions import ClaudeCodeImporter
 from duolog.interop.importers.codex import CodexImporter
 from duolog.interop.importers.follow import follow_foreign
-from duolog.interop.importers.protocol import Importer, Remark
+from duolog.interop.importers.protocol import Diagnostic, Importer
 from duolog.interop.importers.run import import_foreign
 
 EVERY = 0.005
@@ -42,7 +42,7 @@ async def followed(
     log: EventLog,
     source: Path,
     importer: Importer | None,
-    on_import: Callable[[Path, int, tuple[Remark, ...]], None] | None = None,
+    on_import: Callable[[Path, int, tuple[Diagnostic, ...]], None] | None = None,
 ) -> AsyncIterator[None]:
     """Follows a source for ten seconds at most, while something is done."""
     async with anyio.create_task_group() as tasks:
@@ -86,7 +86,7 @@ async def test_what_is_added_is_recorded_as_it_is_complete(tmp_path: Path) -> No
 async def test_new_files_of_a_directory_are_found_and_problems_told(tmp_path: Path) -> None:
     send, told = anyio.create_memory_object_stream[tuple[str, int, int]](10)
 
-    def show(path: Path, records: int, problems: tuple[Remark, ...]) -> None:
+    def show(path: Path, records: int, problems: tuple[Diagnostic, ...]) -> None:
         send.send_nowait((path.name, records, len(problems)))
 
     source = tmp_path / "a.jsonl"
@@ -125,7 +125,7 @@ async def said_by_session(log: EventLog) -> dict[str, list[str]]:
 async def test_what_a_person_takes_back_stays_and_what_goes_on_is_a_fork(tmp_path: Path) -> None:
     source = tmp_path / "r.jsonl"
     back = codex("event_msg", type="thread_rolled_back", num_turns=1)
-    problems: list[Remark] = []
+    problems: list[Diagnostic] = []
     async with duolog.open("memory://") as log:
         said = messages(log)
         asked = codex_said("user", "one") + codex_said("assistant", "1")
@@ -187,7 +187,7 @@ async def test_a_message_of_a_stream_is_recorded_once_it_has_come_to_its_end(
         return event("TEXT_MESSAGE_CONTENT", messageId="m", delta=text)
 
     source = tmp_path / "s.jsonl"
-    problems: list[Remark] = []
+    problems: list[Diagnostic] = []
     begun = event("RUN_STARTED", threadId="t", runId="r")
     begun += event("TEXT_MESSAGE_START", messageId="m", role="assistant") + piece("Hel")
     end = event("TEXT_MESSAGE_END", messageId="m")
@@ -253,7 +253,7 @@ async def test_a_session_whose_source_has_changed_is_refused_as_a_whole(tmp_path
 @pytest.mark.asyncio
 async def test_a_problem_is_told_once_however_often_its_file_changes(tmp_path: Path) -> None:
     source = tmp_path / "s.jsonl"
-    told: list[tuple[int, tuple[Remark, ...]]] = []
+    told: list[tuple[int, tuple[Diagnostic, ...]]] = []
     await add(source, line(0, "user", "Hello") + '{"type": 5}\n')
     async with duolog.open("memory://") as log:
         said = messages(log)

@@ -32,7 +32,7 @@ from duolog.interop.importers.directory import DirectoryImporter
 from duolog.interop.importers.mapping import MappingImporter, load_mapping
 from duolog.interop.importers.openhands import OpenHandsImporter
 from duolog.interop.importers.preview import preview_foreign
-from duolog.interop.importers.protocol import Foreign, Found, Importer, Reading, Remark
+from duolog.interop.importers.protocol import Diagnostic, Foreign, Found, Importer, Reading
 from duolog.interop.importers.registry import recognise
 from duolog.interop.importers.run import import_foreign
 from duolog.interop.importers.tau import TauImporter
@@ -54,7 +54,7 @@ def events(found: Sequence[Found]) -> list[Event | Unknown]:
 
 
 def problems(found: Sequence[Found]) -> list[str]:
-    return [one.where for one in found if isinstance(one, Remark) and one.kind == "problem"]
+    return [one.where for one in found if isinstance(one, Diagnostic) and one.kind == "problem"]
 
 
 def lines(path: Path, *held: object) -> Path:
@@ -152,7 +152,7 @@ def test_a_part_of_a_document_of_another_type_is_named(tmp_path: Path, wrong: ob
     path = lines(tmp_path / "t.json", {"schema_version": "1", "steps": steps, **wrong})
     (part,) = wrong
     try:
-        said = [one.what for one in read(path, AtifImporter()) if isinstance(one, Remark)]
+        said = [one.what for one in read(path, AtifImporter()) if isinstance(one, Diagnostic)]
     except InvalidInput as error:
         said = [str(error)]
     assert f"{path}, {part}: Expected" in said[0]
@@ -178,7 +178,7 @@ async def test_what_nests_too_deeply_for_an_importer_is_refused_in_one_line(tmp_
         recognises = Scripted([]).recognises
 
         def read(self, source: Path, reading: Reading) -> Iterator[Found]:
-            yield Remark("difference", "so far", "here")
+            yield Diagnostic("difference", "so far", "here")
             raise RecursionError
 
     with pytest.raises(InvalidInput, match="nests too deeply"):
@@ -245,7 +245,7 @@ def test_what_the_program_put_around_a_message_is_found_in_linear_time() -> None
 # --- spans ----------------------------------------------------------------------------------------
 
 
-def spans(name: str, *attributes: tuple[str, object]) -> list[Span | Remark]:
+def spans(name: str, *attributes: tuple[str, object]) -> list[Span | Diagnostic]:
     held = [("gen_ai.operation.name", {"stringValue": "chat"}), *attributes]
     span = {
         "traceId": name,
@@ -275,7 +275,7 @@ def test_a_number_in_a_span_that_makes_no_sense_is_passed_over(key: str, value: 
 
 def test_a_path_in_the_name_of_an_attribute_is_not_followed_without_end() -> None:
     (found,) = spans("t", ("gen_ai.prompt" + ".0" * 5000, {"stringValue": "x"}))
-    assert isinstance(found, Remark)
+    assert isinstance(found, Diagnostic)
     assert "too deeply" in found.what
 
 

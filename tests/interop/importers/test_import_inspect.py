@@ -96,8 +96,8 @@ def with_zstandard(path: Path) -> Path:
 
 
 def test_a_sample_is_a_session_with_its_scores(tmp_path: Path) -> None:
-    events, remarks = read(InspectImporter(), archive(tmp_path / "x.eval", sample("s")))
-    assert not remarks
+    events, diagnostics = read(InspectImporter(), archive(tmp_path / "x.eval", sample("s")))
+    assert not diagnostics
     found = [event for _, event in events_of(events)]
     texts = [event.text for event in found if isinstance(event, MessageSent | NoteTaken)]
     assert texts == ["Where is it?", "Hm.", "There."]
@@ -115,8 +115,8 @@ def test_a_sample_is_over_however_it_ended(tmp_path: Path) -> None:
         {**broken, "error": {"message": "no model"}},
         {**sample("c"), "limit": {"type": "message", "limit": 4}},
     ]
-    events, remarks = read(InspectImporter(), archive(tmp_path / "x.eval", *samples))
-    assert not remarks
+    events, diagnostics = read(InspectImporter(), archive(tmp_path / "x.eval", *samples))
+    assert not diagnostics
     closed = [one.draft.event for one in events if isinstance(one.draft.event, SessionClosed)]
     assert [(one.reason, one.detail) for one in closed] == [
         ("ended", ""),
@@ -141,8 +141,8 @@ def test_what_is_null_is_not_there_and_an_old_log_has_one_score(tmp_path: Path) 
         {**sample("a"), **bare, "score": {"value": "C"}},
         {"id": "b", "epoch": 1, "input": "Where is it?", "messages": None, **bare},
     ]
-    events, remarks = read(InspectImporter(), archive(tmp_path / "x.eval", *samples))
-    assert not remarks
+    events, diagnostics = read(InspectImporter(), archive(tmp_path / "x.eval", *samples))
+    assert not diagnostics
     found = [one.draft.event for one in events]
     scores = [one for one in found if isinstance(one, UtilityScored)]
     assert [(one.scorer.name, one.value) for one in scores] == [("score", 1.0)]
@@ -166,8 +166,8 @@ def test_what_is_no_log_is_refused_and_a_broken_sample_named(tmp_path: Path) -> 
     with pytest.raises(InvalidInput, match=r"not an Inspect log: it lacks header\.json"):
         read(InspectImporter(), other)
     broken = archive(tmp_path / "x.eval", {"id": "s", "epoch": 1, "messages": 5})
-    _, [remark] = read(InspectImporter(), broken)
-    assert remark.where.endswith("samples/s_epoch_1.json")
+    _, [diagnostic] = read(InspectImporter(), broken)
+    assert diagnostic.where.endswith("samples/s_epoch_1.json")
 
 
 def test_an_archive_may_be_compressed_with_zstandard(tmp_path: Path) -> None:
@@ -187,8 +187,8 @@ def test_without_what_reads_zstandard_one_line_says_what_is_needed(
         MissingExtra, match=r"packed-x\.eval, .*Zstandard, needs an extra: .*inspect"
     ):
         read(InspectImporter(), packed)
-    _, remarks = read(DirectoryImporter(InspectImporter()), tmp_path)
-    (problem,) = (one for one in remarks if one.kind == "problem")
+    _, diagnostics = read(DirectoryImporter(InspectImporter()), tmp_path)
+    (problem,) = (one for one in diagnostics if one.kind == "problem")
     assert problem.where == str(packed)
 
 
@@ -237,8 +237,8 @@ def test_approvals_say_who_decided(tmp_path: Path) -> None:
         decided(calls[2], "safe_commands", "reject", 7),
     ]
     one = {**sample("s"), "messages": messages, "events": events}
-    found, remarks = read(InspectImporter(), archive(tmp_path / "x.eval", one))
-    assert not remarks
+    found, diagnostics = read(InspectImporter(), archive(tmp_path / "x.eval", one))
+    assert not diagnostics
     answers = [
         (found.draft.role, found.draft.event.approved, found.draft.event.source)
         for found in found

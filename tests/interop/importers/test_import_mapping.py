@@ -103,8 +103,8 @@ def write(path: Path, value: object) -> Path:
 
 
 def test_a_mapping_says_where_things_are(importer: MappingImporter, tmp_path: Path) -> None:
-    events, remarks = read(importer, write(tmp_path / "t.json", TICKETS))
-    assert not remarks
+    events, diagnostics = read(importer, write(tmp_path / "t.json", TICKETS))
+    assert not diagnostics
     opened = events[0].draft.event
     assert isinstance(opened, SessionOpened)
     assert (events[0].session, opened.task, opened.clock) == ("7", "returns", "utc")
@@ -125,17 +125,17 @@ def test_a_mapping_says_where_things_are(importer: MappingImporter, tmp_path: Pa
 
 def test_a_role_that_is_not_named_is_a_problem(importer: MappingImporter, tmp_path: Path) -> None:
     strange = json.loads(json.dumps(TICKETS).replace('"customer"', '"client"'))
-    _, [remark] = read(importer, write(tmp_path / "t.json", strange))
-    assert remark.what == "its role is 'client', and roles names only bot, customer, note"
-    assert remark.where.endswith("message 1")
+    _, [diagnostic] = read(importer, write(tmp_path / "t.json", strange))
+    assert diagnostic.what == "its role is 'client', and roles names only bot, customer, note"
+    assert diagnostic.where.endswith("message 1")
 
 
 def test_paths_that_find_nothing_are_told(importer: MappingImporter, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"nothing is found at session.each"):
         read(importer, write(tmp_path / "t.json", {"a": 1}))
     empty = {"tickets": [{"number": 1}]}
-    _, [remark] = read(importer, write(tmp_path / "t.json", empty))
-    assert "nothing is found at message.each" in remark.what
+    _, [diagnostic] = read(importer, write(tmp_path / "t.json", empty))
+    assert "nothing is found at message.each" in diagnostic.what
 
 
 @pytest.mark.parametrize(
@@ -210,8 +210,8 @@ def write_text(folder: Path, text: str) -> Path:
 
 def test_a_desk_has_users_labels_feedback_ratings_operators_and_results(tmp_path: Path) -> None:
     source = write(tmp_path / "case.json", CASE)
-    events, remarks = read(MappingImporter(load_mapping(write_text(tmp_path, DESK))), source)
-    assert not remarks
+    events, diagnostics = read(MappingImporter(load_mapping(write_text(tmp_path, DESK))), source)
+    assert not diagnostics
     found = [one.draft.event for one in events]
     opened = found[0]
     assert isinstance(opened, SessionOpened)
@@ -257,7 +257,7 @@ def test_a_dry_run_refuses_what_an_import_would(change: Json, what: str, tmp_pat
     source = write(tmp_path / "case.json", {**CASE, "turns": turns})
     importer = MappingImporter(load_mapping(write_text(tmp_path, DESK)))
     found = preview_foreign(source, importer, Reading())
-    problems = [one.what for one in found.remarks if one.kind == "problem"]
+    problems = [one.what for one in found.diagnostics if one.kind == "problem"]
     assert len(problems) == 1
     assert what in problems[0]
 
@@ -266,7 +266,7 @@ def test_two_sessions_of_one_name_are_refused_by_both(tmp_path: Path) -> None:
     other = {**CASE, "turns": [{"by": "customer", "text": "Another thing."}]}
     source = write(tmp_path / "cases.json", [CASE, other])
     importer = MappingImporter(load_mapping(write_text(tmp_path, DESK)))
-    (problem,) = preview_foreign(source, importer, Reading()).remarks
+    (problem,) = preview_foreign(source, importer, Reading()).diagnostics
     assert "another session of this id" in problem.what
 
     async def take() -> None:
@@ -275,7 +275,7 @@ def test_two_sessions_of_one_name_are_refused_by_both(tmp_path: Path) -> None:
 
     with pytest.raises(InvalidInput, match="the log has another"):
         anyio.run(take)
-    assert not preview_foreign(write(source, [CASE, CASE]), importer, Reading()).remarks
+    assert not preview_foreign(write(source, [CASE, CASE]), importer, Reading()).diagnostics
 
 
 def test_a_label_with_a_field_of_its_own_is_refused(tmp_path: Path) -> None:
@@ -292,5 +292,5 @@ def test_a_document_of_too_many_values_is_refused_before_it_is_read(
     source = tmp_path / "many.json"
     source.write_text("{" + '"k":0,' * 1000 + '"k":0}')
     importer = MappingImporter(load_mapping(write_text(tmp_path, DESK)))
-    (problem,) = preview_foreign(source, importer, Reading()).remarks
+    (problem,) = preview_foreign(source, importer, Reading()).diagnostics
     assert "1,000" in problem.what

@@ -110,8 +110,8 @@ def test_observations_are_outcomes_of_the_actions_that_they_name(tmp_path: Path)
 
 
 def test_a_result_whose_call_is_not_in_the_file_is_kept(tmp_path: Path) -> None:
-    events, remarks = read(OpenHandsImporter(), write_lines(tmp_path / "log.jsonl", NEW))
-    assert not [remark for remark in remarks if remark.kind == "problem"]
+    events, diagnostics = read(OpenHandsImporter(), write_lines(tmp_path / "log.jsonl", NEW))
+    assert not [diagnostic for diagnostic in diagnostics if diagnostic.kind == "problem"]
     calls = [
         (who, event.name) for who, event in events_of(events) if isinstance(event, ActionTaken)
     ]
@@ -138,8 +138,8 @@ def test_pairs_of_old_give_the_same_as_a_list(tmp_path: Path) -> None:
     told = {"source": "user", "action": "message", "args": {"content": "Do it"}}
     result = {"source": "agent", "observation": "run", "content": "a.py", "extras": {}}
     line = {"instance_id": "i", "history": [[told, {}], [action, result]], "error": "no more"}
-    events, remarks = read(OpenHandsImporter(), write_lines(tmp_path / "output.jsonl", [line]))
-    assert not [remark for remark in remarks if remark.kind == "problem"]
+    events, diagnostics = read(OpenHandsImporter(), write_lines(tmp_path / "output.jsonl", [line]))
+    assert not [diagnostic for diagnostic in diagnostics if diagnostic.kind == "problem"]
     found = [event for _, event in events_of(events)]
     assert [one.observation for one in found if isinstance(one, ActionResolved)] == ["a.py"]
     assert [one.reason for one in found if isinstance(one, SessionClosed)] == ["failed"]
@@ -151,8 +151,8 @@ def test_a_directory_with_a_file_for_each_event_is_one_conversation(tmp_path: Pa
     (folder.parent / "base_state.json").write_text("{}", encoding="utf-8")
     for number, event in enumerate(OLD):
         write(folder / f"event-{number:05}-x{number}.json", event)
-    events, remarks = read(DirectoryImporter(), tmp_path / "all")
-    assert not [remark for remark in remarks if remark.kind == "problem"]
+    events, diagnostics = read(DirectoryImporter(), tmp_path / "all")
+    assert not [diagnostic for diagnostic in diagnostics if diagnostic.kind == "problem"]
     assert len({one.session for one in events}) == 1
     whole, _ = read(OpenHandsImporter(), write(tmp_path / "log.json", OLD))
     assert [one.draft.event for one in events[1:]] == [one.draft.event for one in whole[1:]]
@@ -198,8 +198,8 @@ async def test_the_importer_keeps_the_contract(tmp_path: Path) -> None:
 
 
 def decisions(tmp_path: Path, events: list[Json]) -> list[tuple[bool, str | None]]:
-    found, remarks = read(OpenHandsImporter(), write_lines(tmp_path / "x.jsonl", events))
-    assert not remarks
+    found, diagnostics = read(OpenHandsImporter(), write_lines(tmp_path / "x.jsonl", events))
+    assert not diagnostics
     held = [event for _, event in events_of(found)]
     given = [event for event in held if isinstance(event, ApprovalGiven)]
     assert sum(isinstance(event, ApprovalAsked) for event in held) == len(given)

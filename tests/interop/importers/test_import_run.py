@@ -30,7 +30,7 @@ from duolog.engine.records import TRACE, Record
 from duolog.engine.rounds import RoundProjector
 from duolog.interop.importers import registry as finding
 from duolog.interop.importers.cogym.runs import CogymImporter
-from duolog.interop.importers.protocol import Foreign, Found, Reading, Remark
+from duolog.interop.importers.protocol import Diagnostic, Foreign, Found, Reading
 from duolog.interop.importers.registry import find_importer, importer_names, recognise
 from duolog.interop.importers.run import ImportResult, import_foreign, survey_foreign
 from duolog.interop.importers.timestamps import seconds_of, zone_named
@@ -108,7 +108,7 @@ async def test_another_session_of_the_same_name_is_refused(other: list[Found]) -
             await take(log, other)
         assert await held(log) == before
         taken = await take(log, [*other, *said("fine", session="next")], keep_going=True)
-        assert [(one.kind, one.session) for one in taken.remarks] == [("problem", "s")]
+        assert [(one.kind, one.session) for one in taken.diagnostics] == [("problem", "s")]
         assert {r.session for r in await held(log)} == {"s", "next"}
 
 
@@ -129,7 +129,7 @@ async def test_what_was_erased_stays_erased() -> None:
 
 
 async def test_a_problem_ends_the_import_before_anything_is_taken() -> None:
-    problem = Remark("problem", "no record", "line 9")
+    problem = Diagnostic("problem", "no record", "line 9")
     async with MemoryLog() as log:
         with pytest.raises(InvalidInput, match="line 9: no record; nothing was imported"):
             await take(log, [*said("a"), problem])
@@ -137,7 +137,7 @@ async def test_a_problem_ends_the_import_before_anything_is_taken() -> None:
         with pytest.raises(InvalidInput, match="line 9: no record; the log has 0 events"):
             await take(log, [*said("a"), problem, *said("b", session="x")], look_first=False)
         taken = await take(log, [*said("a"), problem], keep_going=True)
-        assert taken.remarks == (problem,)
+        assert taken.diagnostics == (problem,)
         assert len(await held(log)) == 2
 
 
@@ -158,7 +158,7 @@ async def test_what_was_left_out_is_left_out_again_and_the_rest_is_known() -> No
         again = await take(log, [*first, deep, *second, *second], keep_going=True)
         more = await take(log, [*first, deep, *second, *second, deep], keep_going=True)
     assert [(one.records, one.known) for one in (begun, again, more)] == [(3, 0), (1, 3), (0, 4)]
-    assert [len(one.remarks) for one in (begun, again, more)] == [1, 1, 2]
+    assert [len(one.diagnostics) for one in (begun, again, more)] == [1, 1, 2]
 
 
 async def test_where_a_source_breaks_off_what_was_read_before_is_taken() -> None:
@@ -175,16 +175,16 @@ async def test_where_a_source_breaks_off_what_was_read_before_is_taken() -> None
         for records, known in ((3, 0), (0, 3)):
             taken = await import_foreign(log, Path("s"), importer, keep_going=True)
             assert (taken.records, taken.known) == (records, known)
-            assert [remark.what for remark in taken.remarks] == ["line 9: cut off"]
+            assert [diagnostic.what for diagnostic in taken.diagnostics] == ["line 9: cut off"]
         with pytest.raises(InvalidInput, match="line 9: cut off"):
             await import_foreign(log, Path("s"), BreaksOff([]), keep_going=True)
 
 
 async def test_differences_are_no_problem() -> None:
-    difference = Remark("difference", "counted otherwise", "round 1", "s")
+    difference = Diagnostic("difference", "counted otherwise", "round 1", "s")
     async with MemoryLog() as log:
-        assert (await take(log, [*said("a"), difference])).remarks == (difference,)
-        (empty,) = (await take(log, [])).remarks
+        assert (await take(log, [*said("a"), difference])).diagnostics == (difference,)
+        (empty,) = (await take(log, [])).diagnostics
         assert (empty.kind, empty.what) == ("difference", "nothing was said or done in it")
 
 

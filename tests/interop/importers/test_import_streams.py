@@ -11,7 +11,7 @@ from duolog.engine.events import MessageSent, Origin, SessionOpened
 from duolog.engine.log.contract import Store
 from duolog.engine.log.open import MemoryLog, open_log
 from duolog.engine.records import TRACE
-from duolog.interop.importers.protocol import Foreign, Found, Remark
+from duolog.interop.importers.protocol import Diagnostic, Foreign, Found
 from duolog.interop.importers.run import ImportResult, import_foreign
 from duolog.testing import by
 from scripted_importer import Scripted
@@ -59,7 +59,7 @@ async def test_sessions_that_have_grown_are_taken_on_and_others_are_refused_alon
         found = [*session("s0", "x"), *session("s1", "a", "b"), *session("s2", "y", "b")]
         taken = await take(log, [*found, *session("s3", "x")], keep_going=True)
         assert (taken.records, taken.known) == (5, 3)
-        assert [one.session for one in taken.remarks] == ["s2"]
+        assert [one.session for one in taken.diagnostics] == ["s2"]
         assert taken.parted == {"s2": 1}
         assert await names(log) == ["s1", "s2", "s0", "s3"]
 
@@ -80,7 +80,7 @@ async def test_a_session_that_comes_twice_is_compared_with_itself() -> None:
 
 
 async def test_what_was_whole_before_a_problem_is_in_the_log() -> None:
-    problem = Remark("problem", "no record", "line 9")
+    problem = Diagnostic("problem", "no record", "line 9")
     found = [*session("s0", "a"), *session("s1", "b"), *session("s2", "c"), problem]
     async with MemoryLog() as log:
         with pytest.raises(InvalidInput, match="line 9: no record; the log has 4 events"):

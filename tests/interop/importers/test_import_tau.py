@@ -24,7 +24,7 @@ from duolog.engine.events import (
 )
 from duolog.engine.records import TRACE
 from duolog.interop.importers.json_sniff import shape_of
-from duolog.interop.importers.protocol import Foreign, Reading, Remark
+from duolog.interop.importers.protocol import Diagnostic, Foreign, Reading
 from duolog.interop.importers.tau import TauImporter
 from duolog.testing import check_importer
 from foreign_logs import events_of, read, trace_of
@@ -173,7 +173,7 @@ def write(path: Path, value: object) -> Path:
 
 def imported(
     value: object, directory: Path, name: str = "file.json"
-) -> tuple[list[Foreign], list[Remark]]:
+) -> tuple[list[Foreign], list[Diagnostic]]:
     path = write(directory / name, value)
     assert TauImporter().recognises(path, shape_of(path))
     return read(TauImporter(), path)
@@ -207,8 +207,8 @@ def run_with(info: Json | None = None, **changes: object) -> Json:
 
 
 def test_a_run_becomes_a_session(tmp_path: Path) -> None:
-    found, remarks = imported([RUN], tmp_path)
-    assert remarks == []
+    found, diagnostics = imported([RUN], tmp_path)
+    assert diagnostics == []
     action = ActionTaken(name="look_up", arguments={"id": 1})
     assert list(events_of(found)) == [
         ("user", MessageSent(text="Hello")),
@@ -320,8 +320,8 @@ def test_calls_that_are_written_in_messages(tmp_path: Path) -> None:
         {"role": "assistant", "content": "Reasoning:\nHm.\nAction:\nSorry {"},
         {"role": "user", "content": "Thanks ###STOP###"},
     ]
-    found, remarks = imported([run_with(traj=traj)], tmp_path)
-    assert remarks == []
+    found, diagnostics = imported([run_with(traj=traj)], tmp_path)
+    assert diagnostics == []
     assert [event for _, event in events_of(found)][:-2] == [
         MessageSent(text="API output: what is that?"),
         NoteTaken(text="I look."),
@@ -352,9 +352,9 @@ def test_a_run_has_one_name_wherever_it_stands(tmp_path: Path) -> None:
 
 def test_broken_runs_are_reported(tmp_path: Path) -> None:
     odd = run_with(traj=[*RUN["traj"], {"role": "robot", "content": "x"}])
-    found, remarks = imported([RUN, {"task_id": 1, "reward": 0, "traj": 3}, odd], tmp_path)
+    found, diagnostics = imported([RUN, {"task_id": 1, "reward": 0, "traj": 3}, odd], tmp_path)
     where = tmp_path / "file.json"
-    assert [(one.kind, one.where) for one in remarks] == [
+    assert [(one.kind, one.where) for one in diagnostics] == [
         ("problem", f"{where}, element 2"),
         ("problem", f"{where}, element 3, message 9"),
     ]
@@ -371,8 +371,8 @@ def simulation_with(**changes: object) -> Json:
 
 
 def test_a_simulation_becomes_a_session(tmp_path: Path) -> None:
-    found, remarks = imported(RESULTS, tmp_path)
-    assert remarks == []
+    found, diagnostics = imported(RESULTS, tmp_path)
+    assert diagnostics == []
     assert {one.session for one in found} == {"tau-f00d"}
     assert list(events_of(found)) == [
         ("assistant", MessageSent(text="Hi!")),
@@ -491,8 +491,8 @@ def test_results_in_several_files(tmp_path: Path) -> None:
 
 
 def test_speech_is_no_text(tmp_path: Path) -> None:
-    _, [remark] = imported(simulation_with(messages=None, ticks=[{"tick_id": 0}]), tmp_path)
-    assert (remark.kind, remark.what) == (
+    _, [diagnostic] = imported(simulation_with(messages=None, ticks=[{"tick_id": 0}]), tmp_path)
+    assert (diagnostic.kind, diagnostic.what) == (
         "problem",
         "a simulation without messages: it was of speech",
     )
@@ -504,9 +504,9 @@ def test_speech_is_no_text(tmp_path: Path) -> None:
 def test_a_broken_simulation_is_reported(tmp_path: Path) -> None:
     results = simulation_with()
     results["simulations"].append({"id": "x"})
-    _, [remark] = imported(results, tmp_path)
-    assert remark.where == f"{tmp_path / 'file.json'}, simulation 2"
-    assert remark.what.startswith("no simulation of τ²-bench: ")
+    _, [diagnostic] = imported(results, tmp_path)
+    assert diagnostic.where == f"{tmp_path / 'file.json'}, simulation 2"
+    assert diagnostic.what.startswith("no simulation of τ²-bench: ")
 
 
 # --- both -----------------------------------------------------------------------------------------
@@ -528,8 +528,8 @@ def test_real_trajectories(test_data: Callable[[str], Path]) -> None:
     source = test_data("chat/tau-bench-airline-sample.json")
     runs = json.loads(source.read_text(encoding="utf-8"))
     assert TauImporter().recognises(source, shape_of(source))
-    found, remarks = read(TauImporter(), source)
-    assert remarks == []
+    found, diagnostics = read(TauImporter(), source)
+    assert diagnostics == []
     names = list(dict.fromkeys(one.session for one in found))
     for run, name in zip(runs, names, strict=True):
         mine = [one for one in found if one.session == name]

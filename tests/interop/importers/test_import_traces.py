@@ -84,8 +84,8 @@ def test_repeated_histories_and_several_traces_are_one_conversation(tmp_path: Pa
         model(3, [ASKED, CALLED], FOUND),
         model(4, [ASKED, CALLED, FOUND, AGAIN], FOUND, trace="t2"),
     )
-    events, remarks = read(OtlpImporter(), write(tmp_path / "t.json", source))
-    assert not remarks
+    events, diagnostics = read(OtlpImporter(), write(tmp_path / "t.json", source))
+    assert not diagnostics
     said = [(who, e.text) for who, e in events_of(events) if isinstance(e, MessageSent)]
     assert said == [
         ("user", "Find a train"),
@@ -137,8 +137,8 @@ def test_spans_of_openinference_have_flattened_messages(tmp_path: Path) -> None:
         "attributes": {"input.value": "Hello"},
     }
     source = write(tmp_path / "t.json", [around, {**line, "parent_id": "0"}, {"name": 1}])
-    events, [remark] = read(OpenInferenceImporter(), source)
-    assert remark.where.endswith("element 3")
+    events, [diagnostic] = read(OpenInferenceImporter(), source)
+    assert diagnostic.where.endswith("element 3")
     said = [(who, e.text) for who, e in events_of(events) if isinstance(e, MessageSent)]
     assert said == [("system", "Be kind"), ("user", "Hello"), ("assistant", "Hi.")]
 

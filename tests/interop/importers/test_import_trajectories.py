@@ -69,8 +69,8 @@ def write(path: Path, value: object) -> Path:
 
 
 def test_results_of_atif_belong_to_their_calls(tmp_path: Path) -> None:
-    events, remarks = read(AtifImporter(), write(tmp_path / "t.json", ATIF))
-    assert not remarks
+    events, diagnostics = read(AtifImporter(), write(tmp_path / "t.json", ATIF))
+    assert not diagnostics
     found = [event for _, event in events_of(events)]
     assert [event.name for event in found if isinstance(event, ActionTaken)] == ["look", "wait"]
     outcomes = {
@@ -109,8 +109,8 @@ def test_subagents_in_a_trajectory_are_actors_of_their_own_where_they_were_calle
     whole: Json = {"schema_version": "ATIF-v1.7", "steps": steps}
     whole["subagent_trajectories"] = [helper]
     whole["final_metrics"] = {"total_prompt_tokens": 9, "total_completion_tokens": 3}
-    events, remarks = read(AtifImporter(), write(tmp_path / "t.json", whole))
-    assert [one.what for one in remarks] == [
+    events, diagnostics = read(AtifImporter(), write(tmp_path / "t.json", whole))
+    assert [one.what for one in diagnostics] == [
         "left out: a reference to the trajectory of a subagent"
     ]
     said = [(who, event.text) for who, event in events_of(events) if isinstance(event, MessageSent)]
@@ -176,8 +176,8 @@ def test_a_trajectory_without_a_history_has_the_same_in_its_steps(tmp_path: Path
 def test_an_old_trajectory_of_swe_agent_answers_as_the_user(tmp_path: Path) -> None:
     info = {"exit_status": "submitted", "model_stats": STATS}
     source = write(tmp_path / "t.traj", {"history": OLD, "info": info})
-    events, remarks = read(SweAgentImporter(), source)
-    assert [remark.kind for remark in remarks] == ["difference"]
+    events, diagnostics = read(SweAgentImporter(), source)
+    assert [diagnostic.kind for diagnostic in diagnostics] == ["difference"]
     found = [event for _, event in events_of(events)]
     kinds = [type(event) for event in found]
     assert kinds == [
@@ -217,8 +217,8 @@ def test_messages_of_mini_swe_agent_are_a_trajectory_and_no_chat(
     whole = {"info": info, "messages": messages, "trajectory_format": "mini-swe-agent-1.1"}
     source = write(tmp_path / "t.traj.json", whole)
     assert getattr(recognise(source), "name", None) == "swe-agent"
-    events, remarks = read(SweAgentImporter(), source)
-    assert remarks == []
+    events, diagnostics = read(SweAgentImporter(), source)
+    assert diagnostics == []
     assert [type(event) for _, event in events_of(events)] == [
         MessageSent,
         MessageSent,
@@ -237,11 +237,11 @@ def test_messages_of_mini_swe_agent_are_a_trajectory_and_no_chat(
 
 def test_broken_steps_and_messages_are_named(tmp_path: Path) -> None:
     broken = {**ATIF, "steps": [*ATIF["steps"], {"message": "nobody's"}]}
-    _, [remark] = read(AtifImporter(), write(tmp_path / "t.json", broken))
-    assert remark.where.endswith(", step 5")
+    _, [diagnostic] = read(AtifImporter(), write(tmp_path / "t.json", broken))
+    assert diagnostic.where.endswith(", step 5")
     traj = {"history": [*OLD, {"content": 1}]}
-    _, remarks = read(SweAgentImporter(), write(tmp_path / "t.traj", traj))
-    assert [one.where.rpartition(", ")[2] for one in remarks if one.kind == "problem"] == [
+    _, diagnostics = read(SweAgentImporter(), write(tmp_path / "t.traj", traj))
+    assert [one.where.rpartition(", ")[2] for one in diagnostics if one.kind == "problem"] == [
         "message 7"
     ]
 

@@ -147,7 +147,7 @@ async def test_of_a_long_document_that_is_cut_off_nothing_is_taken_or_what_can_b
         assert log.statistics().position == 0
         taken = await import_foreign(log, source, ChatImporter(), keep_going=True)
         assert taken.sessions == 8
-        assert "cut off" in taken.remarks[-1].what
+        assert "cut off" in taken.diagnostics[-1].what
 
 
 @pytest.mark.slow

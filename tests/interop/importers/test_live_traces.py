@@ -17,7 +17,7 @@ from duolog.engine.log.contract import EventLog
 from duolog.engine.log.open import MemoryLog, open_log
 from duolog.engine.records import Draft, Record
 from duolog.interop.importers.conversation.transcript import Entry
-from duolog.interop.importers.protocol import Remark
+from duolog.interop.importers.protocol import Diagnostic
 from duolog.interop.importers.run import import_foreign
 from duolog.interop.importers.traces.conversations import ConversationReader
 from duolog.interop.importers.traces.live import LiveTraces
@@ -30,7 +30,7 @@ LATER = 1000.0
 
 def spans_in(spans: list[dict[str, Any]]) -> list[Span]:
     found = list(spans_of_request(json.dumps(request(*spans)).encode(), "here"))
-    assert not [one for one in found if isinstance(one, Remark)]
+    assert not [one for one in found if isinstance(one, Diagnostic)]
     return [one for one in found if isinstance(one, Span)]
 
 

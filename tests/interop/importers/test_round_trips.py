@@ -91,8 +91,8 @@ def test_samples_are_the_same_again(test_data: Callable[[str], Path], tmp_path: 
 
 
 def traces(importer: Importer, source: Path) -> dict[str, list[Record]]:
-    events, remarks = read(importer, source, Reading())
-    assert not [one for one in remarks if one.kind == "problem"]
+    events, diagnostics = read(importer, source, Reading())
+    assert not [one for one in diagnostics if one.kind == "problem"]
     sessions = dict.fromkeys(one.session for one in events)
     return {name: trace_of([one for one in events if one.session == name]) for name in sessions}
 
@@ -142,8 +142,8 @@ def test_spans_hold_times_agents_failures_and_calls(tmp_path: Path) -> None:
     assert trace.left_out == {"SnapshotTaken": 1, "ApprovalAsked": 1}
     source = tmp_path / "spans.jsonl"
     source.write_bytes(trace_line(trace))
-    events, remarks = read(find_importer("otlp"), source)
-    assert not remarks
+    events, diagnostics = read(find_importer("otlp"), source)
+    assert not diagnostics
     opened = events[0].draft.event
     assert isinstance(opened, SessionOpened)
     assert (events[0].session, opened.task, opened.instance) == ("s", "trip", "7")

@@ -138,11 +138,13 @@ def test_each_version_gives_the_same_conversation(version: str, tmp_path: Path) 
 
 
 def test_an_agent_is_called_as_the_program_calls_its_function(tmp_path: Path) -> None:
-    events, remarks = read(OtlpImporter(), written(tmp_path / "t.json", VERSIONS["6"]), Reading())
+    events, diagnostics = read(
+        OtlpImporter(), written(tmp_path / "t.json", VERSIONS["6"]), Reading()
+    )
     opened = events[0].draft.event
     assert isinstance(opened, SessionOpened)
     assert [one.policy for one in opened.participants if one.role == "agent"] == ["trains"]
-    assert remarks == []
+    assert diagnostics == []
 
 
 def test_without_the_spans_inside_the_call_itself_counts(tmp_path: Path) -> None:
@@ -177,12 +179,12 @@ def test_reasoning_files_and_every_class_of_tokens(tmp_path: Path) -> None:
     }
     name = "ai.streamText.doStream"
     path = written(tmp_path / "trace.json", [span(1, name, operation(name) | held)])
-    events, remarks = read(OtlpImporter(), path, Reading())
+    events, diagnostics = read(OtlpImporter(), path, Reading())
     (called,) = (one.draft.event for one in events if isinstance(one.draft.event, ModelCalled))
     assert called.tokens == Tokens(prompt=10, completion=7, cached=4, cache_creation=3, reasoning=5)
     said = [one.draft.event.text for one in events if isinstance(one.draft.event, MessageSent)]
     assert said == [f"{QUESTION}\n[image]", ANSWER, "[file]"]
-    assert [one.kind for one in remarks] == ["difference"]
+    assert [one.kind for one in diagnostics] == ["difference"]
 
 
 @pytest.mark.parametrize(
@@ -255,11 +257,11 @@ def test_spans_without_their_texts_say_so(tmp_path: Path) -> None:
     path = written(
         tmp_path / "trace.json", [span(1, name, operation(name, **{"ai.usage.inputTokens": 10}))]
     )
-    events, remarks = read(OtlpImporter(), path, Reading())
+    events, diagnostics = read(OtlpImporter(), path, Reading())
     assert any(isinstance(one.draft.event, ModelCalled) for one in events)
-    (remark,) = remarks
-    assert remark.kind == "difference"
-    assert "no text of a message" in remark.what
+    (diagnostic,) = diagnostics
+    assert diagnostic.kind == "difference"
+    assert "no text of a message" in diagnostic.what
 
 
 def test_langfuse_shows_tools_of_the_sdk_as_spans(tmp_path: Path) -> None:

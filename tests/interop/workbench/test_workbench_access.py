@@ -11,7 +11,7 @@ from duolog.interop.http.limits import HttpLimits
 from duolog.interop.workbench.access.guard import HostNames
 from duolog.interop.workbench.access.identity import Access, Identity
 from duolog.interop.workbench.access.rates import Rate
-from duolog.interop.workbench.bench import BenchLimits
+from duolog.interop.workbench.state import WorkbenchLimits
 from workbench import BASE, SECRET, visiting
 
 PAGES = ("/sessions", "/v1/sessions/rows", "/v1/sessions/stream")
@@ -98,7 +98,7 @@ async def test_the_token_is_exchanged_for_a_strict_cookie() -> None:
 
 
 async def test_tokens_cannot_be_guessed_at_leisure() -> None:
-    limits = BenchLimits(entries=(3, 0.001))
+    limits = WorkbenchLimits(entries=(3, 0.001))
     async with open_log("memory://") as log, visiting(log, None, limits=limits) as stranger:
         tries = [await stranger.post("/enter", {"token": f"guess {n}"}) for n in range(5)]
         assert [one.status_code for one in tries] == [401, 401, 401, 429, 429]
@@ -131,7 +131,7 @@ async def test_requests_come_from_here_and_are_meant_for_here(
 
 
 async def test_a_server_on_all_addresses_answers_to_addresses_and_to_its_names() -> None:
-    hosts = HostNames(["bench.example.org"], any_address=True)
+    hosts = HostNames(["workbench.example.org"], any_address=True)
     async with open_log("memory://") as log, visiting(log, hosts=hosts) as visitor:
         for host, status in (
             ("10.0.0.7:8730", 200),
@@ -169,14 +169,14 @@ async def test_what_changes_something_says_where_it_comes_from() -> None:
 
 
 async def test_a_client_that_asks_too_much_has_to_wait() -> None:
-    limits = BenchLimits(reads=(3, 0.001))
+    limits = WorkbenchLimits(reads=(3, 0.001))
     async with open_log("memory://") as log, visiting(log, limits=limits) as visitor:
         found = [(await visitor.get("/v1/sessions/rows")).status_code for _ in range(4)]
         assert found == [200, 200, 200, 429]
 
 
 async def test_strangers_use_up_nothing_of_a_user_at_the_same_address() -> None:
-    limits = BenchLimits(reads=(3, 0.001), writes=(3, 0.001), entries=(3, 0.001))
+    limits = WorkbenchLimits(reads=(3, 0.001), writes=(3, 0.001), entries=(3, 0.001))
     async with open_log("memory://") as log, visiting(log, limits=limits) as visitor:
         transport = httpx.ASGITransport(visitor.client._transport.app)  # type: ignore[attr-defined]
         async with httpx.AsyncClient(transport=transport, base_url=BASE) as stranger:
@@ -193,7 +193,7 @@ async def test_strangers_use_up_nothing_of_a_user_at_the_same_address() -> None:
 
 
 async def test_a_trusted_proxy_names_the_client() -> None:
-    limits = BenchLimits(reads=(3, 0.001))
+    limits = WorkbenchLimits(reads=(3, 0.001))
     async with open_log("memory://") as log:
         async with visiting(log, None, limits=limits, proxies=("127.0.0.0/8",)) as stranger:
             for client in ("192.0.2.1", "192.0.2.2", "2001:db8::1"):

@@ -173,8 +173,10 @@ async def test_the_page_shows_each_firing_and_what_its_webhook_answered() -> Non
     ):
         page = await visitor.get("/alerts")
         assert 'href="/alerts"' in page.text
-        bench = visitor.bench
-        messages = alert_messages(bench, AlertHistory(log, bench.sessions, bench.alerts), None)
+        workbench = visitor.workbench
+        messages = alert_messages(
+            workbench, AlertHistory(log, workbench.sessions, workbench.alerts), None
+        )
         script = story("s", [1, 1])
         sent = AlertSent("tau=2", "retrying", 2, 1.8e9, "<i>refused</i>")
 

@@ -13,13 +13,13 @@ from browser import Watched, browsing, needs_browser
 from duolog.engine.log.contract import EventLog
 from duolog.engine.log.open import open_log
 from duolog.engine.records import Record
-from duolog.interop.workbench.bench import BenchLimits
+from duolog.interop.workbench.state import WorkbenchLimits
 from duolog.testing.records import RecordWriter
 from duolog.testing.sessions import put_records
 from playwright.async_api import Page, expect
 from workbench import SECRET, visiting, working
 
-QUICK = BenchLimits(heartbeat=0.2)
+QUICK = WorkbenchLimits(heartbeat=0.2)
 ALL_OF_IT = """async () => {
   const found = [];
   for (const part of document.querySelectorAll('#entries .part')) {
@@ -143,7 +143,7 @@ async def test_nothing_is_queued_for_a_viewer_who_reads_nothing(path: str) -> No
     records = talk(600).records
     async with open_log("memory://") as log:
         await put_records(log, records[:10])
-        async with visiting(log, "viewer", limits=BenchLimits(pace=0.001)) as visitor:
+        async with visiting(log, "viewer", limits=WorkbenchLimits(pace=0.001)) as visitor:
             deaf = Deaf()
             app = visitor.client._transport.app  # type: ignore[attr-defined]
             cookies = "; ".join(f"{k}={v}" for k, v in visitor.client.cookies.items())

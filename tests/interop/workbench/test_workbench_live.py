@@ -42,7 +42,7 @@ async def test_the_page_shows_open_sessions_and_lets_go_of_closed_ones() -> None
     async with open_log("memory://") as log, visiting(log) as visitor:
         script = story("s", [1])
         await put_records(log, script.records)
-        messages = live_messages(LiveSessions(visitor.bench), 0)
+        messages = live_messages(LiveSessions(visitor.workbench), 0)
         with anyio.fail_after(120):
             rows: dict[str, str] = {}
             while "s" not in rows:
@@ -78,13 +78,13 @@ async def test_it_shows_what_moved_in_the_last_minutes() -> None:
             )
             await put_records(log, script.records)
         async with visiting(log) as visitor:
-            live = LiveSessions(visitor.bench, now=lambda: 2e9 + 100)
+            live = LiveSessions(visitor.workbench, now=lambda: 2e9 + 100)
             assert [one.session for one in await live.open()] == ["new"]
             assert live.note(1) == "1 session moved in the last 10 minutes; 3 of 3 are open"
             await put_records(log, story("simulated now", [1]).records)
-            visitor.bench.sessions.arrived["simulated before"] = 2e9 - 3600
-            while "simulated now" not in visitor.bench.sessions.arrived:
-                await visitor.bench.sessions.wait()
+            visitor.workbench.sessions.arrived["simulated before"] = 2e9 - 3600
+            while "simulated now" not in visitor.workbench.sessions.arrived:
+                await visitor.workbench.sessions.wait()
             assert "simulated now" in [
-                one.session for one in await LiveSessions(visitor.bench).open()
+                one.session for one in await LiveSessions(visitor.workbench).open()
             ]

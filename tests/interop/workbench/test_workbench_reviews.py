@@ -101,7 +101,7 @@ async def test_the_queue_holds_what_a_reviewer_has_not_reviewed() -> None:
             while await following("anna", session="b"):
                 if (await following("anna", session="b")) == (None, 0):
                     break
-                await operator.bench.sessions.wait()
+                await operator.workbench.sessions.wait()
             assert await following("anna", here="a") == ("c", 1)
             assert await following("ben", here="a") == ("b", 2)
 

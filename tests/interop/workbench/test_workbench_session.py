@@ -318,7 +318,7 @@ async def test_what_comes_is_sent_once_and_from_any_position() -> None:
     script = story()
     async with open_log("memory://") as log, visiting(log) as visitor:
         await put_records(log, script.records[:6])
-        readings = Readings(visitor.bench)
+        readings = Readings(visitor.workbench)
         growths = readings.follow("s", identity("operator"), 0)
         first = await anext(growths)
         assert (first.after, first.count) == (0, 6)
@@ -414,7 +414,7 @@ async def test_a_session_that_is_followed_is_not_read_anew_because_others_are_lo
         for script in scripts:
             script.opened()
             await put_records(log, script.records)
-        readings = Readings(visitor.bench)
+        readings = Readings(visitor.workbench)
         growths = readings.follow("s", Identity("operator"), 0)
         written = (await anext(growths)).count
         await readings.of("t", Identity("operator"))

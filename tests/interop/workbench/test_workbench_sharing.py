@@ -52,7 +52,7 @@ async def test_a_link_lets_in_by_its_role_until_it_is_revoked() -> None:
 
             other = await made(operator, role="operator", name="cleo")
             assert (await cleo.post("/enter", json={"token": other})).json()["role"] == "operator"
-            [link] = [one for one in operator.bench.links.listed() if one.name == "ben"]
+            [link] = [one for one in operator.workbench.links.listed() if one.name == "ben"]
             assert token not in (await operator.get("/v1/links")).text
             answer = await operator.post("/v1/links/revoke", {"id": link.id})
             assert answer.status_code == 200
@@ -128,8 +128,8 @@ async def test_wrong_requests_are_refused_in_words() -> None:
 async def test_an_open_stream_of_a_revoked_link_sends_nothing_more() -> None:
     async with open_log("memory://") as log:
         await put_records(log, story("s", [1]).records)
-        async with working(log) as (bench, port):
-            link, token = bench.links.make("viewer", 1)
+        async with working(log) as (workbench, port):
+            link, token = workbench.links.make("viewer", 1)
             base = f"http://127.0.0.1:{port}"
             async with httpx.AsyncClient(base_url=base, headers={"Origin": base}) as ben:
                 assert (await ben.post("/enter", json={"token": token})).status_code == 200
@@ -139,7 +139,7 @@ async def test_an_open_stream_of_a_revoked_link_sends_nothing_more() -> None:
                     async for line in stream.aiter_lines():
                         seen.append(line)
                         if line.startswith("event: grown"):
-                            await bench.links.revoke(link.id)
+                            await workbench.links.revoke(link.id)
                             await log.append(
                                 "s", [Draft(MessageSent("more"), "ann", "human", 99.0)]
                             )

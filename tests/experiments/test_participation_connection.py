@@ -13,7 +13,7 @@ from duolog.engine.log.open import open_log
 from duolog.experiments.workbench import SessionHost
 from duolog.interop.workbench.access.identity import Access, Identity
 from duolog.interop.workbench.app import PARTS
-from duolog.interop.workbench.bench import BenchLimits
+from duolog.interop.workbench.state import WorkbenchLimits
 from duolog.interop.workbench.take.host import NewSession
 from duolog.interop.workbench.take.routes import take_part
 from duolog.testing.tools import collect
@@ -23,7 +23,7 @@ from workbench import SECRET, working
 pytestmark = [pytest.mark.slow, needs_browser]
 
 ROOT = Path(__file__).resolve().parents[2]
-TASK = f"{ROOT / 'tests' / 'support' / 'taking_task.py'}:ShoppingTask"
+TASK = f"{ROOT / 'tests' / 'support' / 'participation_task.py'}:ShoppingTask"
 
 
 async def say(page: Page, text: str) -> None:
@@ -42,7 +42,7 @@ async def test_two_tabs_of_one_person_over_a_bad_connection() -> None:
         parts = (*PARTS, take_part(host))
         token = Access(SECRET).token(Identity("participant", "user", session))
         async with (
-            working(log, parts=parts, limits=BenchLimits(heartbeat=0.2)) as (_, port),
+            working(log, parts=parts, limits=WorkbenchLimits(heartbeat=0.2)) as (_, port),
             bad_network(port) as network,
         ):
             context = await browser.new_context()

@@ -22,7 +22,7 @@ from workbench import SECRET, working
 pytestmark = [pytest.mark.slow, needs_browser]
 
 ROOT = Path(__file__).resolve().parents[2]
-TASK = f"{ROOT / 'tests' / 'support' / 'taking_task.py'}:ShoppingTask"
+TASK = f"{ROOT / 'tests' / 'support' / 'participation_task.py'}:ShoppingTask"
 
 
 async def test_two_people_and_an_agent_in_two_browsers() -> None:

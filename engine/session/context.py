@@ -1,6 +1,6 @@
-"""The desk of one actor: its inbox, its view, and its verbs.
+"""The context of one actor: its inbox, its view, and its verbs.
 
-A desk belongs to its actor's task, and raises when it is used from another.
+A context belongs to its actor's task, and raises when it is used from another.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NoReturn, TypeAlias, assert_never, final
 import msgspec
 
 from .. import codec
-from ..errors import DeskError, Divergence, InvalidInput, StaleBase
+from ..errors import ContextError, Divergence, InvalidInput, StaleBase
 from ..events import (
     JSON,
     ActionResolved,
@@ -41,6 +41,9 @@ from .commands import (
     edit_files,
     handle_all,
 )
+from .context_parts.inbox import Inbox
+from .context_parts.model_line import ModelLine
+from .context_parts.turn_guard import TurnGuard
 from .decisions import (
     Act,
     Approve,
@@ -55,22 +58,19 @@ from .decisions import (
     Verb,
     Wait,
 )
-from .desk_parts.inbox import Inbox
-from .desk_parts.model_line import ModelLine
-from .desk_parts.turn_guard import TurnGuard
 from .sequencer import Sequencer
 from .time.scheduler import Turns, WakeReason
 from .time.timing import Timing
 from .view import View
 
-__all__ = ("Desk",)
+__all__ = ("ActorContext",)
 
 _Base: TypeAlias = int | msgspec.UnsetType | None
 _Simple: TypeAlias = Say | Act | Ask | Approve | Note | ChangeProfile | Rate | Wait | Finish
 
 
 @final
-class Desk:
+class ActorContext:
     """The workplace of one actor in a session.
 
     Attributes:
@@ -114,7 +114,7 @@ class Desk:
         return self._turns.now()
 
     def attach(self) -> None:
-        """Binds the desk to the task that runs now: its actor's."""
+        """Binds the context to the task that runs now: its actor's."""
         self._guard.attach()
 
     # --- looking and waiting ---------------------------------------------------------------------
@@ -153,7 +153,7 @@ class Desk:
         while True:
             seen = self.view.actions.get(action.version)
             if seen is None:
-                raise DeskError(f"version {action.version} is not an action of {self.name!r}")
+                raise ContextError(f"version {action.version} is not an action of {self.name!r}")
             if seen.resolved is not None:
                 return seen.resolved
             await self.news()
@@ -216,7 +216,7 @@ class Desk:
         round is named.
 
         Raises:
-            DeskError: there is no such round, or no agent has acted yet.
+            ContextError: there is no such round, or no agent has acted yet.
         """
         return (await self.emit(Rate(rating, explanation, round)))[0]
 
@@ -270,11 +270,11 @@ class Desk:
                 caller to look whether the view shows it already, in ``view.sent``.
 
         Raises:
-            DeskError: one of the verbs makes no sense here; nothing is recorded.
+            ContextError: one of the verbs makes no sense here; nothing is recorded.
         """
         self._guard.check()
         if id is not None and len(verbs) != 1:
-            raise DeskError(f"an id is for one verb, and these are {len(verbs)}")
+            raise ContextError(f"an id is for one verb, and these are {len(verbs)}")
         commands: list[Command] = []
         submitted = False
         for verb in verbs:
@@ -305,7 +305,7 @@ class Desk:
                 return RecordEvent(asked)
             case Approve(version, approved, comment, source):
                 if version not in self.view.approvals:
-                    raise DeskError(f"no approval was requested at version {version}")
+                    raise ContextError(f"no approval was requested at version {version}")
                 return GiveApproval(
                     ApprovalGiven(asked=version, approved=approved, comment=comment, source=source)
                 )
@@ -320,7 +320,7 @@ class Desk:
                     ProgressRated(round=named, rating=rating, explanation=explanation)
                 )
             case Wait() | Finish():
-                raise DeskError(f"{type(verb).__name__} cannot be emitted: it is not an event")
+                raise ContextError(f"{type(verb).__name__} cannot be emitted: it is not an event")
         assert_never(verb)
 
     def _send(self, commands: Sequence[Command], id: str | None = None) -> Awaitable[list[Record]]:
@@ -329,7 +329,7 @@ class Desk:
             try:
                 return handle_all(commands, self._sequencer.state, sender)
             except InvalidInput as error:
-                raise DeskError(str(error)) from None
+                raise ContextError(str(error)) from None
 
         return self._sequencer.emit(self.role, make)
 
@@ -339,7 +339,7 @@ def _submission(verb: Submit, base: _Base) -> SubmitSnapshot:
         try:
             changed = msgspec.convert(verb.content, dict[str, str | None])
         except msgspec.ValidationError as error:
-            raise DeskError(f"the files that changed are texts by path: {error}") from None
+            raise ContextError(f"the files that changed are texts by path: {error}") from None
         return edit_files(changed, media_type=verb.media_type, base=base)
     snapshot = SnapshotTaken(
         content=verb.content, digest=codec.digest(verb.content), media_type=verb.media_type

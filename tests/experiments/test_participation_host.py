@@ -21,7 +21,7 @@ from duolog.testing.tools import collect
 from workbench import Visitor, visiting
 
 ROOT = Path(__file__).resolve().parents[2]
-TASK = f"{ROOT / 'tests' / 'support' / 'taking_task.py'}:ShoppingTask"
+TASK = f"{ROOT / 'tests' / 'support' / 'participation_task.py'}:ShoppingTask"
 WANTED = NewSession(task=TASK, agents=("keeper",))
 NUMBER = iter(range(10**6))
 
@@ -122,13 +122,13 @@ async def test_an_open_session_goes_on_after_the_program_has_ended(tmp_path: Pat
     async with open_log(url) as log, hosting(log) as host:
         session = await host.begin(WANTED)
         seat = await host.seat(session, "user")
-        await seat.call(lambda desk: desk.say("milk"))
+        await seat.call(lambda context: context.say("milk"))
         await until(log, session, "MessageSent")
     async with open_log(url) as log:
         assert (await log.summary(session)).state == "open"
         async with hosting(log) as host:
             seat = await host.seat(session, "user")
-            await seat.call(lambda desk: desk.say("eggs"))
+            await seat.call(lambda context: context.say("eggs"))
             with anyio.fail_after(120):
                 while (await kinds(log, session)).count("SnapshotTaken") < 2:
                     await anyio.lowlevel.checkpoint()

@@ -61,7 +61,7 @@ class ModelLine:
 
     Args:
         view: the records that the actor can see.
-        guard: of its desk.
+        guard: of its context.
         sequencer: records the calls.
         turns: the session's clock.
     """
@@ -129,6 +129,6 @@ class ModelLine:
         return self._turns.excused()
 
     def interrupt(self, why: str | Divergence) -> NoReturn:
-        """Leaves the session as the log has it, to be resumed; see ``Desk.interrupt``."""
+        """Leaves the session as the log has it, to be resumed; see ``ActorContext.interrupt``."""
         self._guard.check()
         self._sequencer.interrupt(why)

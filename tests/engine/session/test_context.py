@@ -1,4 +1,4 @@
-"""The desk: the acts that an actor can and cannot do."""
+"""The context: the acts that an actor can and cannot do."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 import anyio
 import pytest
 from duolog.engine.codec import digest
-from duolog.engine.errors import DeskError
+from duolog.engine.errors import ContextError
 from duolog.engine.events import (
     ActionTaken,
     ApprovalAsked,
@@ -23,9 +23,9 @@ from duolog.engine.events import (
 )
 from duolog.engine.records import Record
 from duolog.engine.session.actors import playing
+from duolog.engine.session.context import ActorContext
+from duolog.engine.session.context_parts.model_line import Reply
 from duolog.engine.session.decisions import Approve, Decision, Finish, Rate, Say, Wait
-from duolog.engine.session.desk import Desk
-from duolog.engine.session.desk_parts.model_line import Reply
 from duolog.engine.session.runner import Session
 from duolog.engine.session.view import View
 from duolog.testing import Script, Workshop, a_session, agent, human, played
@@ -103,11 +103,11 @@ async def test_a_rating_is_about_the_latest_round_in_which_an_agent_acted() -> N
 
 
 async def test_where_no_agent_has_acted_there_is_nothing_to_rate() -> None:
-    async def rate(desk: Desk) -> None:
-        await desk.say("hello?")
-        with pytest.raises(DeskError, match="no agent has acted yet"):
-            await desk.rate(1)
-        await desk.finish()
+    async def rate(context: ActorContext) -> None:
+        await context.say("hello?")
+        with pytest.raises(ContextError, match="no agent has acted yet"):
+            await context.rate(1)
+        await context.finish()
 
     trace = await trace_of(a_session(human(rate)))
     assert [r.kind for r in trace] == ["SessionOpened", "MessageSent", "SessionClosed"]
@@ -136,10 +136,10 @@ async def test_what_was_seen_is_recorded_with_what_was_done() -> None:
 async def test_what_makes_no_sense_is_refused_and_nothing_is_written(
     verb: Rate | Approve | Wait | Finish, message: str
 ) -> None:
-    async def nonsense(desk: Desk) -> None:
-        with pytest.raises(DeskError, match=message):
-            await desk.emit(Say("before"), verb)
-        await desk.finish()
+    async def nonsense(context: ActorContext) -> None:
+        with pytest.raises(ContextError, match=message):
+            await context.emit(Say("before"), verb)
+        await context.finish()
 
     trace = await trace_of(a_session(agent(nonsense)))
     assert [r.kind for r in trace] == ["SessionOpened", "SessionClosed"]
@@ -147,23 +147,23 @@ async def test_what_makes_no_sense_is_refused_and_nothing_is_written(
 
 @pytest.mark.parametrize("seconds", [float("nan"), float("inf"), float("-inf")])
 async def test_waiting_for_a_time_that_never_comes_is_refused(seconds: float) -> None:
-    async def wait(desk: Desk) -> None:
-        for waiting in (desk.pause, lambda s: desk.news(within=s)):
-            with pytest.raises(DeskError, match="leave the time out"):
+    async def wait(context: ActorContext) -> None:
+        for waiting in (context.pause, lambda s: context.news(within=s)):
+            with pytest.raises(ContextError, match="leave the time out"):
                 await waiting(seconds)
-        await desk.finish()
+        await context.finish()
 
     result, _ = await played(a_session(agent(wait)))
     assert result.reason == "finished"
 
 
 async def test_a_result_of_somebody_elses_is_no_result() -> None:
-    async def wait_for_the_others(desk: Desk) -> None:
-        await desk.pause(0.5)
-        desk.look()
-        [taken] = [r for r in desk.view.records if r.kind == "ActionTaken"]
-        with pytest.raises(DeskError, match="is not an action of 'user'"):
-            await desk.result(taken)
+    async def wait_for_the_others(context: ActorContext) -> None:
+        await context.pause(0.5)
+        context.look()
+        [taken] = [r for r in context.view.records if r.kind == "ActionTaken"]
+        with pytest.raises(ContextError, match="is not an action of 'user'"):
+            await context.result(taken)
 
     helper = Script().act("look").result().finish()
     await played(a_session(human(wait_for_the_others), agent(helper), environment=Workshop()))
@@ -172,13 +172,13 @@ async def test_a_result_of_somebody_elses_is_no_result() -> None:
 async def test_a_result_is_awaited() -> None:
     results: list[tuple[float, object]] = []
 
-    async def look(desk: Desk) -> None:
-        search = await desk.act("search")
-        first = await desk.act("look")
+    async def look(context: ActorContext) -> None:
+        search = await context.act("search")
+        first = await context.act("look")
         for action in (first, search, first):
-            resolved = await desk.result(action)
-            results.append((desk.now, resolved.observation))
-        await desk.finish()
+            resolved = await context.result(action)
+            results.append((context.now, resolved.observation))
+        await context.finish()
 
     await played(a_session(agent(look), environment=Workshop()))
     found = [{"count": 2, "arguments": {}}, {"count": 1, "arguments": {}}]
@@ -188,40 +188,40 @@ async def test_a_result_is_awaited() -> None:
 async def test_news_is_a_cursor_and_not_a_flag() -> None:
     """Looking twice shows nothing twice, and waiting for news that one has seen waits."""
 
-    async def read(desk: Desk) -> None:
-        assert await desk.news()
-        assert await desk.news(), "not looked yet: it is news still"
-        assert [r.kind for r in desk.look()] == ["SessionOpened", "MessageSent", "MessageSent"]
-        assert desk.look() == ()
-        assert not await desk.news(within=1.0)
-        await desk.finish()
+    async def read(context: ActorContext) -> None:
+        assert await context.news()
+        assert await context.news(), "not looked yet: it is news still"
+        assert [r.kind for r in context.look()] == ["SessionOpened", "MessageSent", "MessageSent"]
+        assert context.look() == ()
+        assert not await context.news(within=1.0)
+        await context.finish()
 
     result, _ = await played(a_session(human(Script().say("a").say("b")), agent(read)))
     assert result.error is None
 
 
 async def test_what_one_does_oneself_is_no_news() -> None:
-    async def speak(desk: Desk) -> None:
-        await desk.say("a")
-        await desk.act("nonsense", {})
-        assert not await desk.news(within=0.5)
-        assert [r.kind for r in desk.look()] == ["SessionOpened", "MessageSent", "ActionTaken"]
-        await desk.finish()
+    async def speak(context: ActorContext) -> None:
+        await context.say("a")
+        await context.act("nonsense", {})
+        assert not await context.news(within=0.5)
+        assert [r.kind for r in context.look()] == ["SessionOpened", "MessageSent", "ActionTaken"]
+        await context.finish()
 
     await played(a_session(agent(speak), environment=Workshop()))
 
 
 async def test_the_view_changes_only_by_looking() -> None:
-    async def watch(desk: Desk) -> None:
-        desk.look()
-        before = (desk.view.version, desk.view.now, len(desk.view.messages))
-        await desk.pause(5)
-        assert (desk.view.version, desk.view.now, len(desk.view.messages)) == before
-        assert desk.now == 5.0
-        desk.look()
-        assert desk.view.now == 5.0
-        assert [m.text for m in desk.view.messages] == ["a", "b"]
-        await desk.finish()
+    async def watch(context: ActorContext) -> None:
+        context.look()
+        before = (context.view.version, context.view.now, len(context.view.messages))
+        await context.pause(5)
+        assert (context.view.version, context.view.now, len(context.view.messages)) == before
+        assert context.now == 5.0
+        context.look()
+        assert context.view.now == 5.0
+        assert [m.text for m in context.view.messages] == ["a", "b"]
+        await context.finish()
 
     await played(a_session(human(Script().say("a").pause(1).say("b")), agent(watch)))
 
@@ -229,10 +229,10 @@ async def test_the_view_changes_only_by_looking() -> None:
 async def test_a_pause_passes_come_what_may() -> None:
     times: list[float] = []
 
-    async def rest(desk: Desk) -> None:
-        await desk.pause(10)
-        times.append(desk.now)
-        await desk.finish()
+    async def rest(context: ActorContext) -> None:
+        await context.pause(10)
+        times.append(context.now)
+        await context.finish()
 
     await played(a_session(human(Script().say("hey").pause(1).times(5)), agent(rest)))
     assert times == [10.0]
@@ -250,12 +250,12 @@ async def test_a_model_call_is_recorded_with_all_there_is_to_it() -> None:
             cost=0.001,
         )
 
-    async def ask(desk: Desk) -> None:
-        reply = await desk.models.call(
+    async def ask(context: ActorContext) -> None:
+        reply = await context.models.call(
             model="m-1", purpose="plan", request={"b": 1, "a": [2]}, send=send, attempt=2
         )
         assert reply == await send()
-        await desk.finish()
+        await context.finish()
 
     trace = await trace_of(a_session(agent(ask)))
     assert trace[1].event == ModelCalled(
@@ -274,10 +274,10 @@ async def test_a_failed_call_is_a_reply_with_an_error() -> None:
     async def send() -> Reply:
         return Reply(error="overloaded")
 
-    async def ask(desk: Desk) -> None:
-        reply = await desk.models.call(model="m", purpose="act", request=None, send=send)
-        await desk.note(str(reply.error))
-        await desk.finish()
+    async def ask(context: ActorContext) -> None:
+        reply = await context.models.call(model="m", purpose="act", request=None, send=send)
+        await context.note(str(reply.error))
+        await context.finish()
 
     trace = await trace_of(a_session(agent(ask)))
     assert isinstance(trace[1].event, ModelCalled)
@@ -289,31 +289,31 @@ async def test_model_calls_of_one_session_do_not_overlap() -> None:
     calling: list[str] = []
     most = 0
 
-    async def ask(desk: Desk) -> None:
+    async def ask(context: ActorContext) -> None:
         async def send() -> Reply:
             nonlocal most
-            calling.append(desk.name)
+            calling.append(context.name)
             most = max(most, len(calling))
             await anyio.sleep(0.001)
-            calling.remove(desk.name)
+            calling.remove(context.name)
             return Reply(reply="x")
 
         for _ in range(3):
-            await desk.models.call(model="m", purpose="act", request=None, send=send)
-            await desk.pause(1)
+            await context.models.call(model="m", purpose="act", request=None, send=send)
+            await context.pause(1)
 
     trace = await trace_of(a_session(agent(ask, "a"), agent(ask, "b"), agent(ask, "c")))
     assert sum(r.kind == "ModelCalled" for r in trace) == 9
     assert most == 1
 
 
-# --- whose desk it is --------------------------------------------------------------------------------
+# --- whose context it is --------------------------------------------------------------------------------
 
-Use = Callable[[Desk], Coroutine[None, None, object]]
+Use = Callable[[ActorContext], Coroutine[None, None, object]]
 
 
-async def looking(desk: Desk) -> object:
-    return desk.look()
+async def looking(context: ActorContext) -> object:
+    return context.look()
 
 
 async def send_nothing() -> Reply:
@@ -321,35 +321,37 @@ async def send_nothing() -> Reply:
 
 
 USES: dict[str, Use] = {
-    "say": lambda desk: desk.say("x"),
-    "act": lambda desk: desk.act("look"),
-    "submit": lambda desk: desk.submit("x"),
-    "ask": lambda desk: desk.ask("x"),
-    "note": lambda desk: desk.note("x"),
-    "change_profile": lambda desk: desk.change_profile("x"),
-    "rate": lambda desk: desk.rate(3),
-    "yield": lambda desk: desk.yield_turn(),
-    "finish": lambda desk: desk.finish(),
-    "news": lambda desk: desk.news(),
-    "pause": lambda desk: desk.pause(1),
+    "say": lambda context: context.say("x"),
+    "act": lambda context: context.act("look"),
+    "submit": lambda context: context.submit("x"),
+    "ask": lambda context: context.ask("x"),
+    "note": lambda context: context.note("x"),
+    "change_profile": lambda context: context.change_profile("x"),
+    "rate": lambda context: context.rate(3),
+    "yield": lambda context: context.yield_turn(),
+    "finish": lambda context: context.finish(),
+    "news": lambda context: context.news(),
+    "pause": lambda context: context.pause(1),
     "look": looking,
-    "call": lambda desk: desk.models.call(model="m", purpose="p", request=1, send=send_nothing),
+    "call": lambda context: context.models.call(
+        model="m", purpose="p", request=1, send=send_nothing
+    ),
 }
 
 
 @pytest.mark.parametrize("use", USES)
-async def test_a_desk_used_from_another_task_raises(use: str) -> None:
-    caught: list[DeskError] = []
+async def test_a_context_used_from_another_task_raises(use: str) -> None:
+    caught: list[ContextError] = []
 
-    async def trespass(desk: Desk) -> None:
-        with pytest.raises(DeskError, match="from a task that is not its actor's") as error:
-            await USES[use](desk)
+    async def trespass(context: ActorContext) -> None:
+        with pytest.raises(ContextError, match="from a task that is not its actor's") as error:
+            await USES[use](context)
         caught.append(error.value)
 
-    async def share(desk: Desk) -> None:
+    async def share(context: ActorContext) -> None:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(trespass, desk)
-        await desk.finish()
+            tasks.start_soon(trespass, context)
+        await context.finish()
 
     trace = await trace_of(a_session(agent(share)))
     assert len(caught) == 1
@@ -357,41 +359,41 @@ async def test_a_desk_used_from_another_task_raises(use: str) -> None:
 
 
 @pytest.mark.parametrize("use", USES)
-async def test_a_desk_used_out_of_turn_raises(use: str) -> None:
+async def test_a_context_used_out_of_turn_raises(use: str) -> None:
     """A time-out of the wall's around a wait of the session's takes an actor out of its turn."""
 
-    async def hurry(desk: Desk) -> None:
+    async def hurry(context: ActorContext) -> None:
         with anyio.move_on_after(0.001):
-            await desk.pause(1e9)
-        with pytest.raises(DeskError, match="measure the wall"):
-            await USES[use](desk)
+            await context.pause(1e9)
+        with pytest.raises(ContextError, match="measure the wall"):
+            await USES[use](context)
         done.set()
 
     done = anyio.Event()
 
-    async def work(desk: Desk) -> None:
-        await desk.pause(1)
+    async def work(context: ActorContext) -> None:
+        await context.pause(1)
         await done.wait()
-        await desk.finish()
+        await context.finish()
 
     trace = await trace_of(a_session(agent(hurry), human(work)))
     assert [r.kind for r in trace] == ["SessionOpened", "SessionClosed"]
 
 
 async def test_time_outs_of_the_wall_may_serve_real_work() -> None:
-    async def work(desk: Desk) -> None:
+    async def work(context: ActorContext) -> None:
         with anyio.move_on_after(0.001) as scope:
             await anyio.sleep_forever()
         assert scope.cancelled_caught
-        await desk.say("it took too long")
-        await desk.pause(5)
-        await desk.finish()
+        await context.say("it took too long")
+        await context.pause(5)
+        await context.finish()
 
     result, _ = await played(a_session(agent(work)))
     assert (result.reason, result.seconds) == ("finished", 5.0)
 
 
-# --- policies at the desk ------------------------------------------------------------------------------
+# --- policies with the context ------------------------------------------------------------------------------
 
 
 async def test_randomness_is_the_sessions_the_actors_and_the_decisions() -> None:

@@ -1,4 +1,4 @@
-"""The actors of one session at their desks: their tasks, their ends, and their successors.
+"""The actors of one session with their contexts: their tasks, their ends, and their successors.
 
 In a fork that executes its origin's trace again, the origin's players begin. At the cut, players
 that are not in the fork are replaced: each successor begins there, from its view. All others keep
@@ -21,7 +21,7 @@ from ..events import ActorFailed, Role, SessionOpened
 from ..plugins import PluginCall, error_with_place, failure_of
 from ..records import ENVIRONMENT, Record
 from .actors import Player
-from .desk import Desk
+from .context import ActorContext
 from .environment import ActionSpec
 from .inheritance import Phase
 from .sequencer import Receiver, Sequencer
@@ -32,13 +32,13 @@ __all__ = ("ActorTasks",)
 
 
 class _Part:
-    """A player at its desk, until the session ends or another one takes over."""
+    """A player with its context, until the session ends or another one takes over."""
 
-    __slots__ = ("desk", "player", "receiver", "scope")
+    __slots__ = ("context", "player", "receiver", "scope")
 
-    def __init__(self, player: Player, desk: Desk, receiver: Receiver) -> None:
+    def __init__(self, player: Player, context: ActorContext, receiver: Receiver) -> None:
         self.player = player
-        self.desk = desk
+        self.context = context
         self.receiver = receiver
         self.scope = anyio.CancelScope()
 
@@ -126,8 +126,8 @@ class ActorTasks:
                 seed, frozenset({*playing, ENVIRONMENT}), frozenset(playing) - stay.keys()
             )
         for part in stay.values():
-            part.desk.view.seed = seed
-            part.desk.timing = phase.timing
+            part.context.view.seed = seed
+            part.context.timing = phase.timing
         for name, part in before.items():
             if name not in stay:
                 self._sequencer.disconnect(part.receiver)
@@ -152,12 +152,12 @@ class ActorTasks:
             seed=phase.opened.seed,
             actions_available=self._actions,
         )
-        desk = Desk(participant, view, self._sequencer, self._turns, phase.timing)
-        receiver: Receiver = desk.inbox
+        context = ActorContext(participant, view, self._sequencer, self._turns, phase.timing)
+        receiver: Receiver = context.inbox
         if len(self._phases) > 1:
-            receiver = _OpeningFilter(desk.inbox, phase.opened)
+            receiver = _OpeningFilter(context.inbox, phase.opened)
         self._sequencer.connect(receiver)
-        return _Part(player, desk, receiver)
+        return _Part(player, context, receiver)
 
     # --- their tasks -----------------------------------------------------------------------------
 
@@ -168,7 +168,7 @@ class ActorTasks:
             tasks.start_soon(self._act, name)
 
     def adopt(self, records: Sequence[Record]) -> None:
-        """Delivers a recorded trace to all desks, so that they continue from it (real clock)."""
+        """Delivers a recorded trace to all contexts, so that they continue from it (real clock)."""
         for part in self._parts.values():
             for record in records:
                 part.receiver.deliver(record)
@@ -177,9 +177,9 @@ class ActorTasks:
         """The task of one part, for all of its players in order."""
         while True:
             part = self._parts[name]
-            part.desk.attach()
+            part.context.attach()
             with part.scope:
-                await self.live(name, part.desk.role, partial(part.player.actor, part.desk))
+                await self.live(name, part.context.role, partial(part.player.actor, part.context))
             if self._parts.get(name) is part:
                 return
             await self._settle()  # before the turn passes on, as after every append

@@ -20,10 +20,10 @@ from .access.sharing import Links
 from .alerts.rules import AlertRule
 from .session.forking import Forker
 
-__all__ = ("Bench", "BenchLimits")
+__all__ = ("Workbench", "WorkbenchLimits")
 
 
-class BenchLimits(msgspec.Struct, frozen=True, kw_only=True):
+class WorkbenchLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Limits for one client of the workbench.
 
     Attributes:
@@ -59,7 +59,7 @@ class BenchLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @final
-class Bench(NamedTuple):
+class Workbench(NamedTuple):
     """The shared state of the parts.
 
     Attributes:
@@ -86,7 +86,7 @@ class Bench(NamedTuple):
     lists: SessionLists
     access: Access
     options: Options
-    limits: BenchLimits
+    limits: WorkbenchLimits
     http: HttpLimits
     streams: set[EventStream]
     stopping: anyio.Event

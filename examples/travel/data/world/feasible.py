@@ -18,7 +18,7 @@ from ..tables import SEATS, Accommodation, Flight, Restaurant, Route, Trip
 from .cities import STATES
 from .generator import World
 
-__all__ = ("Witness", "find_witness", "least_cost")
+__all__ = ("FeasiblePlan", "find_feasible_plan", "least_cost")
 
 _ROOM_TYPES = {
     "entire room": ("Entire home/apt",),
@@ -31,21 +31,23 @@ _MENUS = 4  # how many restaurants are looked at for a meal, the cheapest of whi
 _LONGEST_TAXI = 700  # dollars; beyond that, taking a taxi makes no sense
 
 
-class Witness(NamedTuple):
+class FeasiblePlan(NamedTuple):
     """A plan that meets all wishes but the budget, and its cost in dollars."""
 
     plan: Plan
     cost: float
 
 
-class _WitnessDay(NamedTuple):
+class _PlannedDay(NamedTuple):
     """The cities of a day: from one to another, or the same all day."""
 
     came_from: str
     city: str
 
 
-def find_witness(world: World, trip: Trip, stops: Sequence[str], random: Random) -> Witness | None:
+def find_feasible_plan(
+    world: World, trip: Trip, stops: Sequence[str], random: Random
+) -> FeasiblePlan | None:
     """Draw a journey through the given cities that meets the trip's constraints, or None.
 
     Args:
@@ -84,22 +86,22 @@ def find_witness(world: World, trip: Trip, stops: Sequence[str], random: Random)
                 accommodation=BLANK if bed is None else f"{bed.name}, {bed.city}",
             )
         )
-    return Witness(tuple(plan), cost)
+    return FeasiblePlan(tuple(plan), cost)
 
 
 def _nights(total: int, stops: int) -> list[int]:
     return [total // stops + (stop < total % stops) for stop in range(stops)]
 
 
-def _days(trip: Trip, stops: Sequence[str], nights: Sequence[int]) -> list[_WitnessDay]:
+def _days(trip: Trip, stops: Sequence[str], nights: Sequence[int]) -> list[_PlannedDay]:
     slept = [city for city, count in zip(stops, nights, strict=True) for _ in range(count)]
     return [
-        _WitnessDay(a, b) for a, b in zip([trip.origin, *slept], [*slept, trip.origin], strict=True)
+        _PlannedDay(a, b) for a, b in zip([trip.origin, *slept], [*slept, trip.origin], strict=True)
     ]
 
 
 def _travel(
-    world: World, trip: Trip, days: Sequence[_WitnessDay], random: Random
+    world: World, trip: Trip, days: Sequence[_PlannedDay], random: Random
 ) -> list[Flight | Route | None] | None:
     """The way from city to city, None on days without travel; or None if no way exists."""
     banned = trip.constraints.transportation
@@ -136,7 +138,7 @@ def _room(world: World, trip: Trip, city: str, nights: int, random: Random) -> A
 
 
 def _meals(
-    world: World, trip: Trip, days: Sequence[_WitnessDay], random: Random
+    world: World, trip: Trip, days: Sequence[_PlannedDay], random: Random
 ) -> list[tuple[Restaurant | None, ...]] | None:
     """Breakfast, lunch and dinner of each day, all different, with every cuisine asked for."""
     last = len(days) - 1
