@@ -40,7 +40,7 @@ _CHATS = "chats.db"
         "duolog workbench --task travel --agent adaptive",
         "duolog workbench telemetry.db --port 8730 --open",
         "duolog workbench telemetry.db --read-only --token-file token.txt",
-        "duolog workbench telemetry.db --host 0.0.0.0 --name workbench.example.org "
+        "duolog workbench telemetry.db --host 0.0.0.0 --name bench.example.org "
         "--token-file token.txt",
         "duolog workbench telemetry.db --alert 'tau=2 agent=two-stage' --webhook http://localhost:9000",
         note="Another process may be writing the log. No request leaves the machine, but for "

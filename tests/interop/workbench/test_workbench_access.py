@@ -131,7 +131,7 @@ async def test_requests_come_from_here_and_are_meant_for_here(
 
 
 async def test_a_server_on_all_addresses_answers_to_addresses_and_to_its_names() -> None:
-    hosts = HostNames(["workbench.example.org"], any_address=True)
+    hosts = HostNames(["bench.example.org"], any_address=True)
     async with open_log("memory://") as log, visiting(log, hosts=hosts) as visitor:
         for host, status in (
             ("10.0.0.7:8730", 200),
