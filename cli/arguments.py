@@ -17,6 +17,8 @@ Filters, of which a session has to meet all:
                          stalled, failed, cancelled, forgotten
   utility=0.5..0.8       also ..0.3, 0.5.., none, or '>=0.5' in quotes
   rounds=5..             also events, and lasted in seconds
+  cost=..0.5             the agent's cost in dollars; also latency, the median
+                         seconds until it answers; none if it is not known
   tau=2                  this tolerance is used up; tau alone: any of 1 to 3
   tag=wrong-goal         a tag by a reviewer; also reviewer=anna, rated=..2;
                          none for sessions without one

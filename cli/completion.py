@@ -43,7 +43,7 @@ USERS: Final = ("proactive", "feedback", "lazy", "bounded", "none")
 
 FILTER_KEYS: Final = (
     *("agent", "user", "model", "session", "task", "instance"),
-    *("state", "rounds", "events", "lasted", "utility", "tau"),
+    *("state", "rounds", "events", "lasted", "utility", "cost", "latency", "tau"),
     *("tag", "reviewer", "rated"),
 )
 

@@ -72,8 +72,8 @@ def sessions_command(
         str | None,
         typer.Option(
             metavar="KEY",
-            help="session, task, instance, state, rounds, events, utility, lasted, opened, last, "
-            "written or a label; -KEY for the greatest first.",
+            help="session, task, instance, state, rounds, events, utility, cost, latency, lasted, "
+            "opened, last, written or a label; -KEY for the greatest first.",
             show_default="as they began",
         ),
     ] = None,

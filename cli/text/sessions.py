@@ -10,7 +10,7 @@ from rich.text import Text
 
 from ...engine.text import quantity
 from ...scoring.columns.rows import ERASED
-from ...scoring.display.texts import is_virtual, lasted, moment, number, one_line
+from ...scoring.display.texts import dollars, duration, is_virtual, lasted, moment, number, one_line
 from ...scoring.index.lines import ListedSession
 from ...scoring.trajectory.labels import STAMPS
 from ...scoring.trajectory.points import NO_SCORE, NOT_EVALUATED, UNDECIDED
@@ -26,7 +26,7 @@ _NAME = 24  # columns of a session's name before which others are left out
 _LONG = 48  # columns of a name, beyond which the group is not shortened for it
 _LEAST = 8  # and the fewest
 _LONGEST = 200  # columns of a name if there is room for all
-_FIRST_TO_GO = ("opened", "lasted", "task", "group", "rounds", "stop", "utility")
+_FIRST_TO_GO = ("opened", "lasted", "reply", "cost", "task", "group", "rounds", "stop", "utility")
 
 _MISSING = {NOT_EVALUATED: "not evaluated", NO_SCORE: "score missing", ERASED: "erased"}
 """The text in the utility column if utility is missing."""
@@ -138,6 +138,10 @@ def _columns(found: Sequence[ListedSession]) -> list[_Column]:
         columns.append(
             _Column("lost", lambda line: f"{line.lost:,}" if line.lost else "", right=True)
         )
+    if any(line.cost is not None for line in found):
+        columns.append(_Column("cost", _cost, right=True))
+    if any(line.latency is not None for line in found):
+        columns.append(_Column("reply", _reply, right=True))
     if any(line.stops for line in found):
         columns.append(_Column("stop", lambda line: stop_text(line.stops or {})))
     if not all(is_virtual(line.opened) for line in found):
@@ -156,6 +160,17 @@ def _utility(line: ListedSession) -> str:
     if line.utility_missing.startswith(UNDECIDED):
         return f"choose: {line.utility_missing.rpartition(': ')[2]}"
     return _MISSING.get(line.utility_missing) or one_line(line.utility_missing)
+
+
+def _cost(line: ListedSession) -> str:
+    """The known cost, with a plus if calls without a price come on top of it."""
+    if line.cost is None:
+        return "–"
+    return f"{dollars(line.cost)}{'+' if line.unpriced else ''}"
+
+
+def _reply(line: ListedSession) -> str:
+    return "–" if line.latency is None else duration(line.latency)
 
 
 def _opened(line: ListedSession) -> str:

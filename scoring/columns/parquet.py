@@ -297,6 +297,9 @@ _SESSION: Final[Mapping[str, str]] = {
     "estimated": "bool",
     "agent_tokens": "int64",
     "human_tokens": "int64",
+    "cost": "double",
+    "unpriced": "int64",
+    "latency": "double",
     "final": "double",
     "final_missing": "bool",
     "forked_from": "string",
@@ -359,6 +362,9 @@ _NUMBERS: Final = (
 )
 _LATER: Final = (
     "forked_version",
+    "cost",
+    "unpriced",
+    "latency",
     "lost",
     "coarse",
     "problem",

@@ -14,6 +14,7 @@ from ...engine.errors import CodecError, InvalidInput
 from ...engine.events import ApprovalGiven, Origin, SessionOpened
 from ...engine.log.summary import FORGOTTEN
 from ...engine.records import TRACE, Record
+from ..costs import CostFold, Costs
 from ..process import Process, ProcessFold
 from ..reviews import ReviewFold, Reviews
 from ..trajectory.fold import TrajectoryFold
@@ -45,7 +46,7 @@ DEFINITIONS: Final = 3
 separate round. 3: every evaluated session that began counts; a closing round holds messages of
 humans only; the scorer whose utility counts is never guessed."""
 
-FOLD_VERSION: Final = 8
+FOLD_VERSION: Final = 9
 """Version of the fold from records to rows. Raise it if the same records give other rows."""
 
 PROCESS_MEASURES: Final = (
@@ -94,6 +95,9 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         estimated: token counts are estimated from texts.
         agent_tokens: tokens that the agent generated; None if unknown.
         human_tokens: tokens that the human generated; None if unknown.
+        cost: US dollars for the agent's model calls with a known price; None if no call has one.
+        unpriced: model calls of the agent without a known price, which ``cost`` leaves out.
+        latency: median seconds until the agent answers, see ``costs``; None if unknown.
         final: final performance, if it is known apart from the rounds.
         final_missing: the source says that the final performance is missing.
         forked_from: id of the session that it was forked from; None if it is not a fork.
@@ -132,6 +136,9 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     estimated: bool = False
     agent_tokens: int | None = None
     human_tokens: int | None = None
+    cost: float | None = None
+    unpriced: int = 0
+    latency: float | None = None
     final: float | None = None
     final_missing: bool = False
     forked_from: str | None = None
@@ -186,6 +193,7 @@ def rows_of(
     waiting: int = 0,
     unreadable: str = "",
     reviews: Reviews | None = None,
+    costs: Costs | None = None,
 ) -> Folded:
     """The rows of a trajectory.
 
@@ -196,8 +204,9 @@ def rows_of(
         waiting: likewise.
         unreadable: likewise.
         reviews: by reviewers; None for none.
+        costs: of the agents; None if they are not known.
     """
-    reviews = reviews or Reviews()
+    reviews, costs = reviews or Reviews(), costs or Costs()
     origin = trajectory.forked_from
     row = SessionRow(
         session=trajectory.session,
@@ -217,6 +226,9 @@ def rows_of(
         estimated=trajectory.estimated,
         agent_tokens=trajectory.agent_tokens,
         human_tokens=trajectory.human_tokens,
+        cost=costs.dollars,
+        unpriced=costs.unpriced,
+        latency=costs.latency,
         final=trajectory.final,
         final_missing=trajectory.final_missing,
         forked_from=None if origin is None else origin.session,
@@ -301,6 +313,7 @@ class SessionFold:
         self.trajectory = TrajectoryFold(session, options, emit=False, output=output)
         self._process = ProcessFold(plugged_annotator(options), output=output)
         self._reviews = ReviewFold()
+        self._costs = CostFold()
         self._strict = strict
         self._key = 0
         self._seed: int | None = None
@@ -323,6 +336,7 @@ class SessionFold:
             self.trajectory.feed(record)
             self._process.feed(record)
             self._reviews.feed(record)
+            self._costs.feed(record)
             if record.kind == "SessionOpened" and isinstance(event := record.event, SessionOpened):
                 self._seed = event.seed
             elif record.kind == "ApprovalAsked":
@@ -346,4 +360,5 @@ class SessionFold:
             waiting=len(self._asked),
             unreadable=self._unreadable,
             reviews=self._reviews.reviews,
+            costs=self._costs.costs,
         )

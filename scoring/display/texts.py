@@ -6,6 +6,7 @@ from datetime import datetime
 
 __all__ = (
     "clean",
+    "dollars",
     "duration",
     "has_times",
     "is_virtual",
@@ -78,6 +79,11 @@ def duration(seconds: float) -> str:
     days, hours = divmod(hours, 24)
     text = f"{hours}:{minutes:02}:{seconds:02}" if hours or days else f"{minutes}:{seconds:02}"
     return ("-" if whole < 0 else "") + (f"{days}d " if days else "") + text
+
+
+def dollars(amount: float) -> str:
+    """US dollars to the cent; a smaller amount is said to be smaller."""
+    return f"${amount:,.2f}" if amount >= 0.005 or not amount else "<$0.01"
 
 
 def moment(time: float) -> str:

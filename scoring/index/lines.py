@@ -95,6 +95,16 @@ class SessionLine:
         return self.row.lost if self._kept is None else int(self._kept.numbers[3] or 0)
 
     @property
+    def cost(self) -> float | None:
+        """US dollars for the agent's model calls; None if no price is known."""
+        return self.row.cost
+
+    @property
+    def latency(self) -> float | None:
+        """Median seconds until the agent answers; None if unknown."""
+        return self.row.latency
+
+    @property
     def utilities(self) -> tuple[float | None, ...]:
         """U_k by round; None before the first score."""
         first = next((n for n, one in enumerate(self.points) if one.value is not None), self.rounds)
@@ -168,6 +178,9 @@ class ListedSession(msgspec.Struct, frozen=True, kw_only=True):
         stops: by tolerance τ that is used up, the round after which it is; unset if no tolerance was
             asked for.
         lost: events that could not be recorded, so that rounds and effort are incomplete.
+        cost: US dollars for the agent's model calls with a known price; None if no call has one.
+        unpriced: model calls of the agent without a known price, which ``cost`` leaves out.
+        latency: median seconds until the agent answers; None if unknown.
         tags: the tags by reviewers.
         reviewers: who has reviewed it.
         rated: the mean rating by reviewers; None without a rating.
@@ -191,6 +204,9 @@ class ListedSession(msgspec.Struct, frozen=True, kw_only=True):
     utility_missing: str | None
     stops: Mapping[int, int] | UnsetType = UNSET
     lost: int = 0
+    cost: float | None = None
+    unpriced: int = 0
+    latency: float | None = None
     tags: tuple[str, ...] = ()
     reviewers: tuple[str, ...] = ()
     rated: float | None = None
@@ -223,6 +239,9 @@ def listed(summary: SessionSummary, line: SessionLine, taus: Sequence[int] = ())
         utility_missing=line.missing,
         stops=line.stops(taus) if taus else UNSET,
         lost=line.lost,
+        cost=line.cost,
+        unpriced=line.row.unpriced,
+        latency=line.latency,
         tags=line.row.tags,
         reviewers=line.row.reviewers,
         rated=line.row.review_rating,

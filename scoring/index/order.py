@@ -15,7 +15,7 @@ from ...engine.text import suggestion
 from ..columns.kept import ROUNDS, UTILITY
 from .lines import ListedSession, SessionLine
 
-__all__ = ("BEGUN", "NUMBERED", "SORT_KEYS", "SessionOrder", "Sortable", "parse_order")
+__all__ = ("BEGUN", "MEASURED", "NUMBERED", "SORT_KEYS", "SessionOrder", "Sortable", "parse_order")
 
 SORT_KEYS: Final = (
     "session",
@@ -25,6 +25,8 @@ SORT_KEYS: Final = (
     "rounds",
     "events",
     "utility",
+    "cost",
+    "latency",
     "lasted",
     "opened",
     "last",
@@ -32,8 +34,11 @@ SORT_KEYS: Final = (
 )
 """The keys that sessions can be sorted by, apart from their labels. ``written``: their latest record."""
 
+MEASURED: Final = frozenset({"rounds", "utility", "cost", "latency"})
+"""The keys that are measured, so that an order by them needs the line of each session."""
+
 NUMBERED: Final = {"rounds": ROUNDS, "utility": UTILITY}
-"""The keys that are measured, and which of the numbers of a kept row each is."""
+"""The measured keys that are numbers of a kept row, so that a store can order by them, and which."""
 
 _DIGITS = re.compile(r"(\d+)")
 
@@ -64,7 +69,7 @@ class SessionOrder(msgspec.Struct, frozen=True):
     @property
     def needs_lines(self) -> bool:
         """Whether the order is by measurements of rounds."""
-        return self.key in NUMBERED
+        return self.key in MEASURED
 
     def check_label(self, known: Collection[str]) -> None:
         """Checks that the key is a property, or a label that occurs in a log.
@@ -92,6 +97,9 @@ class SessionOrder(msgspec.Struct, frozen=True):
                 return 0  # all alike: their places decide
             case "utility":
                 return None if line is None else line.utility
+            case "cost" | "latency" as measured:
+                amount: float | None = None if line is None else getattr(line, measured)
+                return amount
             case "rounds":
                 return None if line is None or session.state == FORGOTTEN else line.rounds
             case "lasted":

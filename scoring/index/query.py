@@ -34,6 +34,8 @@ KEYS: Final = (
     "events",
     "lasted",
     "utility",
+    "cost",
+    "latency",
     "tau",
     "tag",
     "reviewer",
@@ -42,7 +44,7 @@ KEYS: Final = (
 """The keys that a condition may be about, apart from the labels of sessions."""
 
 _NONE: Final = "none"  # the word for a missing value
-_NUMBERS: Final = ("rounds", "events", "lasted", "utility", "tau", "rated")
+_NUMBERS: Final = ("rounds", "events", "lasted", "utility", "cost", "latency", "tau", "rated")
 _HIGHEST: Final = 1000  # the largest tolerance that a query may ask for
 _DOTS: Final = ".."
 _CONDITION = re.compile(r"([^\s=<>!]+)(!=|<=|>=|=|<|>)(.*)", re.DOTALL)
@@ -139,6 +141,8 @@ class SessionQuery(msgspec.Struct, frozen=True, kw_only=True):
         numbers: conditions on the number of events and on seconds.
         rounds: conditions on the number of rounds.
         utility: conditions on the utility after the last round.
+        costs: conditions on the cost of the agent, in US dollars.
+        latencies: conditions on the median seconds until the agent answers.
         tolerances: conditions on the tolerances τ that are used up.
         tags: conditions on the tags by reviewers, or on a label of the name ``tag``.
         reviewers: conditions on who has reviewed the session.
@@ -152,6 +156,8 @@ class SessionQuery(msgspec.Struct, frozen=True, kw_only=True):
     numbers: tuple[tuple[_Envelope, Ranges], ...] = ()
     rounds: tuple[Ranges, ...] = ()
     utility: tuple[Ranges, ...] = ()
+    costs: tuple[Ranges, ...] = ()
+    latencies: tuple[Ranges, ...] = ()
     tolerances: tuple[Ranges, ...] = ()
     tags: tuple[Matching, ...] = ()
     reviewers: tuple[Matching, ...] = ()
@@ -169,7 +175,13 @@ class SessionQuery(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def needs_lines(self) -> bool:
         """Whether a condition is about measurements of rounds."""
-        return bool(self.rounds or self.utility or self.tolerances or self.asks_reviews)
+        measured = self.rounds or self.utility or self.tolerances
+        return bool(measured or self.asks_costs or self.asks_reviews)
+
+    @property
+    def asks_costs(self) -> bool:
+        """Whether a condition is about what the agent cost, or how long its answers took."""
+        return bool(self.costs or self.latencies)
 
     @property
     def asks_reviews(self) -> bool:
@@ -216,8 +228,10 @@ class SessionQuery(msgspec.Struct, frozen=True, kw_only=True):
     def admits_line(self, line: SessionLine) -> bool:
         """Whether a session meets the other conditions, by its line."""
         stops = line.stops(self.taus) if self.tolerances else {}
-        return self.admits_measures(line.rounds, line.utility, stops) and (
-            not self.asks_reviews or self._admits_reviews(line.row)
+        return (
+            self.admits_measures(line.rounds, line.utility, stops)
+            and (not self.asks_costs or self.admits_costs(line.cost, line.latency))
+            and (not self.asks_reviews or self._admits_reviews(line.row))
         )
 
     def _admits_reviews(self, row: SessionRow) -> bool:
@@ -230,7 +244,7 @@ class SessionQuery(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def admits_measures(self, rounds: int, utility: float | None, stops: Mapping[int, int]) -> bool:
-        """As ``admits_line``, without the conditions on reviews.
+        """As ``admits_line``, without the conditions on costs and reviews.
 
         Args:
             rounds: how many rounds have begun.
@@ -241,6 +255,17 @@ class SessionQuery(msgspec.Struct, frozen=True, kw_only=True):
             all(ranges.hold(rounds) for ranges in self.rounds)
             and all(ranges.hold(utility) for ranges in self.utility)
             and all(ranges.hold_any(stops) for ranges in self.tolerances)
+        )
+
+    def admits_costs(self, cost: float | None, latency: float | None) -> bool:
+        """Whether the conditions on costs hold.
+
+        Args:
+            cost: US dollars for the agent's model calls; None if no price is known.
+            latency: median seconds until the agent answers; None if unknown.
+        """
+        return all(ranges.hold(cost) for ranges in self.costs) and all(
+            ranges.hold(latency) for ranges in self.latencies
         )
 
 
@@ -268,7 +293,8 @@ def parse_query(terms: Iterable[str]) -> SessionQuery:
     words: list[str] = []
     texts: list[Matching] = []
     numbers: list[tuple[_Envelope, Ranges]] = []
-    measured: dict[str, list[Ranges]] = {"rounds": [], "utility": [], "tau": [], "rated": []}
+    keys = ("rounds", "utility", "cost", "latency", "tau", "rated")
+    measured: dict[str, list[Ranges]] = {key: [] for key in keys}
     reviewed: dict[str, list[Matching]] = {"tag": [], "reviewer": []}
     for term in terms:
         if term in ("tau", "τ"):
@@ -284,6 +310,8 @@ def parse_query(terms: Iterable[str]) -> SessionQuery:
                 measured["tau"].append(_ranges("tau", operator, value, whole=1))
             case "utility":
                 measured["utility"].append(_ranges(key, operator, value, digits=3))
+            case "cost" | "latency" as amount:
+                measured[amount].append(_ranges(amount, operator, value))
             case "rated":
                 measured["rated"].append(_ranges(key, operator, value, digits=2))
             case "tag" | "reviewer" as review:
@@ -300,6 +328,8 @@ def parse_query(terms: Iterable[str]) -> SessionQuery:
         numbers=tuple(numbers),
         rounds=tuple(measured["rounds"]),
         utility=tuple(measured["utility"]),
+        costs=tuple(measured["cost"]),
+        latencies=tuple(measured["latency"]),
         tolerances=tuple(measured["tau"]),
         tags=tuple(reviewed["tag"]),
         reviewers=tuple(reviewed["reviewer"]),

@@ -40,7 +40,7 @@ def test_each_session_is_a_line(dinner: Path, capsys: pytest.CaptureFixture[str]
     assert main(["sessions", str(dinner)]) == 0
     heading, columns, *lines = capsys.readouterr().out.splitlines()
     assert heading == "4 sessions: 2 finished, 1 failed, 1 open; utility by taste@2"
-    assert columns.split() == "session task group state rounds utility opened lasted".split()
+    assert columns.split() == "session task group state rounds utility reply opened lasted".split()
     assert [line.split()[0] for line in lines] == IDS
     assert lines[0].split("  ")[1:4] == ["menu", "two-stage, proactive", "finished"]
     assert lines[0].split()[-2:] == ["–", "0:31"]

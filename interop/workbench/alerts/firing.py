@@ -12,6 +12,7 @@ from ....engine.log.contract import SessionSummary
 from ....engine.log.summary import SessionState
 from ....engine.records import Record
 from ....engine.rounds import RoundProjector
+from ....scoring.costs import CostFold
 from ....scoring.trajectory.fold import TrajectoryFold
 from ....scoring.trajectory.options import Options
 from ....scoring.trajectory.updates import StopAdvice, StopWithdrawn
@@ -105,13 +106,16 @@ class FiringFold:
         self._number = 0
         self._state = SessionState(session)
         self._taus = [frozenset(rule.query.taus) for rule in rules]
-        self._by_numbers = any(rule.query.numbers or rule.query.rounds for rule in rules)
+        self._by_numbers = any(
+            rule.query.numbers or rule.query.rounds or rule.query.asks_costs for rule in rules
+        )
         taus = tuple(sorted(frozenset().union(*self._taus)))
         # Scores may change every later round. Without them, advice costs the same at any length of
         # the session.
         self._advising = TrajectoryFold(session, Options(taus=taus)) if taus else None
         by_utility = any(rule.query.utility for rule in rules)
         self._scoring = TrajectoryFold(session, options, emit=False) if by_utility else None
+        self._costs = CostFold() if any(rule.query.asks_costs for rule in rules) else None
         self._rounds = RoundProjector()
         self._stops: dict[int, int] = {}
         self._utility: float | None = None
@@ -147,6 +151,8 @@ class FiringFold:
         event = record.event if kind in _READ else Forgotten(kind)  # most need not be decoded
         self._state.advance(stored(record, event), record.position)
         self._rounds.feed(record)
+        if self._costs is not None:
+            self._costs.feed(record)
         if self._scoring is not None:
             self._scoring.feed(record)
             if kind in _DECIDING:
@@ -167,6 +173,10 @@ class FiringFold:
         if not query.admits(summary):
             return False
         stops = {tau: number for tau, number in self._stops.items() if tau in taus}
+        if query.asks_costs and self._costs is not None:
+            costs = self._costs.costs
+            if not query.admits_costs(costs.dollars, costs.latency):
+                return False
         return query.admits_measures(self._rounds.number, self._utility, stops)
 
     def _firing(self, rule: AlertRule, record: Record) -> Firing:

@@ -24,7 +24,6 @@ from ....engine.events import (
     ApprovalAsked,
     ApprovalGiven,
     MessageSent,
-    ModelCalled,
     Participant,
     SessionClosed,
     SessionOpened,
@@ -241,13 +240,10 @@ _FAILURES: Final = frozenset({"ActionResolved", "ActorFailed", "ScorerFailed"})
 
 
 @final
-class CostFold:
-    """Folds what the agents of a session cost, and how long the human waited for their answers.
+class WordsFold:
+    """Folds the last words of a session: of the human, of an agent that waits, and of its end.
 
     Attributes:
-        dollars: cost of their model calls; None if no call has a known price.
-        unpriced: calls without a known price.
-        replies: seconds from a human's act to the next message or version of an agent.
         closed: the event that closed the session.
         said: the last message of a human.
         unanswered: the agent and the text of the last message to which no human has reacted; None
@@ -255,37 +251,20 @@ class CostFold:
     """
 
     def __init__(self) -> None:
-        self.dollars: float | None = None
-        self.unpriced = 0
-        self.replies = array("d")
         self.closed: SessionClosed | None = None
         self.said = ""
         self.unanswered: tuple[str, str] | None = None
-        self._asked: float | None = None
 
     def feed(self, record: Record) -> None:
         """Takes the next record."""
         kind, role = record.kind, record.role
-        if (
-            kind == "ModelCalled"
-            and role == "agent"
-            and isinstance(call := record.event, ModelCalled)
-        ):
-            if call.cost is None:
-                self.unpriced += 1
-            else:
-                self.dollars = (self.dollars or 0.0) + call.cost
-        elif record.stream != TRACE:
+        if record.stream != TRACE:
             return
-        elif role == "human" and kind in ACTS:
-            self._asked = record.time
+        if role == "human" and kind in ACTS:
             self.unanswered = None
             if isinstance(event := record.event, MessageSent):
                 self.said = event.text
-        elif role == "agent" and kind in ("MessageSent", "SnapshotTaken"):
-            if self._asked is not None:
-                self.replies.append(record.time - self._asked)
-            self._asked = None
+        elif role == "agent" and kind == "MessageSent":
             if isinstance(event := record.event, MessageSent):
                 self.unanswered = record.actor, event.text
         elif kind == "SessionClosed" and isinstance(event := record.event, SessionClosed):
@@ -329,7 +308,7 @@ class SessionReading:
         self._answered: list[tuple[int, int]] = []
         self._closed = 0
         self._failed = array("q")
-        self.costs = CostFold()
+        self.words = WordsFold()
         self._work = WorkFold()
         self._now = self._fresh()
         # Advice does not depend on utility. Scores may change every later round, so without them
@@ -404,7 +383,7 @@ class SessionReading:
 
     def _note(self, record: Record, number: int) -> None:
         self._work.feed(record, number)
-        self.costs.feed(record)
+        self.words.feed(record)
         kind = record.kind
         if kind == "SnapshotTaken":
             self._drafts.append(DraftSeen(number, record.version, record.actor, record.role))

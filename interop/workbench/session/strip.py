@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from statistics import median
 from typing import Final
 from urllib.parse import urlencode
 
 from ....engine.log.contract import SessionSummary
 from ....engine.text import quantity
-from ....scoring.display.texts import duration, number, shorten
+from ....scoring.columns.rows import SessionRow
+from ....scoring.display.texts import dollars, duration, number, shorten
 from ....scoring.index.lines import SessionLine
 from ....scoring.trajectory.points import Trajectory, counted
 from ..links import session_link
@@ -35,7 +35,7 @@ def session_strip(summary: SessionSummary, reading: SessionReading, line: Sessio
         _cell("Outcome", outcome(summary, line), _why(reading)),
         _utility(now, line),
         _effort(now),
-        _cost(now, reading),
+        _cost(now, line.row),
         _lead(now),
         _advice(now, reading),
     ]
@@ -49,7 +49,7 @@ def _cell(title: str, big: Node, *small: Node) -> Html:
 
 def _why(reading: SessionReading) -> Node:
     """The words with which it ended, or that a human said last."""
-    closed, said = reading.costs.closed, reading.costs.said
+    closed, said = reading.words.closed, reading.words.said
     if closed is None:
         return f"last: “{shorten(said, _QUOTE)}”" if said else "nobody has said anything yet"
     by = f"by {shorten(closed.by, _NAME)}"
@@ -93,15 +93,14 @@ def _late(now: Trajectory) -> Node:
     return f"written late in part: round{'s' if len(now.late) > 1 else ''} {numbers}"
 
 
-def _cost(now: Trajectory, reading: SessionReading) -> Html:
-    costs = reading.costs
+def _cost(now: Trajectory, row: SessionRow) -> Html:
     tokens = None if now.agent_tokens is None else f"{now.agent_tokens:,} tokens"
-    price = None if costs.dollars is None else f"${costs.dollars:,.2f}"
+    price = None if row.cost is None else dollars(row.cost)
     notes = [
         tokens if price else None,
         "estimated" if tokens and now.estimated else None,
-        f"{quantity(costs.unpriced, 'call')} without a price" if price and costs.unpriced else None,
-        f"median reply {duration(median(costs.replies))}" if costs.replies else None,
+        f"{quantity(row.unpriced, 'call')} without a price" if price and row.unpriced else None,
+        None if row.latency is None else f"median reply {duration(row.latency)}",
     ]
     return _cell("Agent’s cost", price or tokens or "–", ", ".join(one for one in notes if one))
 

@@ -34,8 +34,8 @@ def waiting_cards(reading: SessionReading, moment: Moment) -> Html:
         )
         for _, actor, question in moment.approvals
     ]
-    if not cards and people and reading.costs.unanswered:
-        actor, said = reading.costs.unanswered
+    if not cards and people and reading.words.unanswered:
+        actor, said = reading.words.unanswered
         cards.append(_card(f"{shorten(actor, _NAME)} waits for a reply", said, who))
     return join(cards)
 

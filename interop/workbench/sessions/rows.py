@@ -10,8 +10,8 @@ import msgspec
 from ....engine.errors import InvalidInput
 from ....engine.log.contract import SessionSummary
 from ....engine.log.summary import FORGOTTEN
-from ....engine.text import suggestion
-from ....scoring.display.texts import duration, is_virtual, lasted, moment, number, shorten
+from ....engine.text import quantity, suggestion
+from ....scoring.display.texts import dollars, duration, is_virtual, lasted, moment, number, shorten
 from ....scoring.index.lines import SessionLine
 from ....scoring.index.lists import Key
 from ..links import session_address
@@ -55,15 +55,17 @@ COLUMNS: Final = (
     Column("session", "Session", "session"),
     Column("agent", "Agent", "agent"),
     Column("user", "User", "user"),
-    Column("model", "Model", "model", usual=False),
+    Column("model", "Model", "model"),
     Column("outcome", "Outcome", "state"),
     Column("utility", "Utility", "utility"),
     Column("effort", "Effort", number=True),
+    Column("cost", "Cost", "cost", number=True),
+    Column("latency", "Reply", "latency", number=True),
     Column("tokens", "Agent tokens", number=True, usual=False),
     Column("taus", "τ used up"),
     Column("rounds", "Rounds", "rounds", number=True),
     Column("records", "Records", "events", number=True, usual=False),
-    Column("lasted", "Lasted", "lasted", number=True),
+    Column("lasted", "Lasted", "lasted", number=True, usual=False),
     Column("found", "Found in", usual=False),
     Column("labels", "Labels"),
     Column("began", "Began", "opened"),
@@ -147,6 +149,8 @@ def session_row(
         "outcome": outcome(summary, line),
         "utility": _utility(line),
         "effort": _effort(line, address.effort),
+        "cost": _cost(line),
+        "latency": _latency(line),
         "tokens": _WAITING if line is None else "–" if tokens is None else f"{tokens:,}",
         "taus": _stops(line, taus),
         "rounds": _WAITING if line is None else line.rounds,
@@ -277,6 +281,25 @@ def _effort(line: SessionLine | None, measure: str) -> Node:
         return "–"
     text = effort_text(sum(known), measure)
     return [text, _spark_bars(efforts, f"{measure} by round, in all {text}")]
+
+
+def _cost(line: SessionLine | None) -> Node:
+    if line is None:
+        return _WAITING
+    row = line.row
+    calls = f"{quantity(row.unpriced, 'call')} without a price"
+    if row.cost is None:
+        return tag("abbr", "–", title=calls) if row.unpriced else "–"
+    text = dollars(row.cost)
+    return tag("abbr", f"{text}+", title=f"{text}, and {calls}") if row.unpriced else text
+
+
+def _latency(line: SessionLine | None) -> Node:
+    if line is None:
+        return _WAITING
+    if line.latency is None:
+        return "–"
+    return tag("span", duration(line.latency), title="median time until the agent answers")
 
 
 def _stops(line: SessionLine | None, taus: Sequence[int]) -> Node:
