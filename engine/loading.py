@@ -9,18 +9,21 @@ import os
 import sys
 from collections.abc import Sequence
 from functools import lru_cache
-from importlib import import_module, metadata
+from importlib import import_module
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
 from . import codec
 from .errors import DuologError, InvalidInput
 from .plugins import error_with_place
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 __all__ = ("Loaded", "LoadedFrom", "entry_points", "load", "names_code")
 
@@ -46,7 +49,7 @@ class Loaded(NamedTuple):
     origin: LoadedFrom
 
 
-def entry_points(*, group: str) -> Sequence[metadata.EntryPoint]:
+def entry_points(*, group: str) -> Sequence[EntryPoint]:
     """The entry points of installed packages in a group, in no particular order.
 
     They are read again only after a package was installed or removed, because reading the files of
@@ -56,9 +59,9 @@ def entry_points(*, group: str) -> Sequence[metadata.EntryPoint]:
 
 
 @lru_cache(maxsize=64)
-def _entry_points(
-    group: str, places: tuple[tuple[str, int | None], ...]
-) -> Sequence[metadata.EntryPoint]:
+def _entry_points(group: str, places: tuple[tuple[str, int | None], ...]) -> Sequence[EntryPoint]:
+    from importlib import metadata  # takes as long as opening a log, which needs no plug-in
+
     return tuple(metadata.entry_points(group=group))
 
 

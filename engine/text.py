@@ -15,6 +15,7 @@ __all__ = (
     "NUMBER_WORDS",
     "count_words",
     "lines_of",
+    "natural",
     "new_lines",
     "new_words",
     "quantity",
@@ -32,6 +33,8 @@ NUMBER_WORDS: Mapping[str, int] = {
 """The numbers that are commonly written as words."""
 
 _encoder = msgspec.json.Encoder()
+_DIGITS = re.compile(r"(\d+)")
+_LONGEST_NUMBER = 19  # digits of a number that counts as one
 _CHARACTERS = re.compile(
     r"[\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]"
 )
@@ -103,6 +106,14 @@ def quantity(number: int, noun: str, plural: str | None = None) -> str:
         plural: of several; None for the noun with an s.
     """
     return f"1 {noun}" if number == 1 else f"{number:,} {plural or f'{noun}s'}"
+
+
+def natural(text: str) -> tuple[str | int, ...]:
+    """What texts are compared by so that 2 comes before 10, in any case: their words and numbers in turn."""
+    words = _DIGITS.split(text.casefold())
+    parts: list[str | int] = [*words]
+    parts[1::2] = [int(word) if len(word) <= _LONGEST_NUMBER else 0 for word in words[1::2]]
+    return tuple(parts)
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

@@ -11,9 +11,9 @@ the labels are then missing.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, final
 
 import msgspec
 
@@ -79,17 +79,44 @@ class Annotator(Protocol):
         ...
 
 
-def _any(*phrases: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<![\w'])(?:{'|'.join(phrases)})(?![\w'])")
+@final
+class _Pattern:
+    """A regular expression that is compiled when it is first used: all of those below take 30 ms, and
+    most programs read no turn.
+    """
+
+    __slots__ = ("_text", "findall", "finditer", "match", "search", "split", "sub")
+
+    findall: Callable[[str], list[str]]
+    finditer: Callable[[str], Iterator[re.Match[str]]]
+    match: Callable[[str], re.Match[str] | None]
+    search: Callable[[str], re.Match[str] | None]
+    split: Callable[[str], list[str]]
+    sub: Callable[[str, str], str]
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    if not TYPE_CHECKING:  # a name that is wrong is found by the checker
+
+        def __getattr__(self, name: str) -> object:
+            compiled = re.compile(self._text)
+            for method in self.__slots__[1:]:
+                setattr(self, method, getattr(compiled, method))
+            return getattr(compiled, name)
 
 
-def _begins(*phrases: str) -> re.Pattern[str]:
-    return re.compile(rf"\W*(?:{'|'.join(phrases)})(?![\w'])")
+def _any(*phrases: str) -> _Pattern:
+    return _Pattern(rf"(?<![\w'])(?:{'|'.join(phrases)})(?![\w'])")
 
 
-_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
-_MARK = re.compile(r"#{2,}\w*#{2,}")  # how a simulated person of a benchmark says that it is done
-_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
+def _begins(*phrases: str) -> _Pattern:
+    return _Pattern(rf"\W*(?:{'|'.join(phrases)})(?![\w'])")
+
+
+_SENTENCE = _Pattern(r"(?<=[.!?;])\s+|\n+")
+_MARK = _Pattern(r"#{2,}\w*#{2,}")  # how a simulated person of a benchmark says that it is done
+_WORD = _Pattern(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 
 # English is told by its most frequent words, and by the scripts that it does not use.
 _ENGLISH = frozenset(
@@ -131,7 +158,7 @@ _FOREIGN = (
 ) - _ENGLISH
 _TELLING_WORDS: Final = 6
 """So many words hold a frequent one if they are English."""
-_OTHER_SCRIPT = re.compile(r"[\u0370-\u1cff\u2c00-\u2dff\u3040-\ud7ff]")
+_OTHER_SCRIPT = _Pattern(r"[\u0370-\u1cff\u2c00-\u2dff\u3040-\ud7ff]")
 
 _QUESTION_WORD = r"(?:what|which|who|whom|whose|where|when|why|how)"
 _AUXILIARY = (
@@ -183,7 +210,7 @@ _CHOICE = _any(
     r"the (?:first|second|third|fourth|last|later|earlier|cheaper|larger|smaller|other|former|latter) (?:one|option|flight)",
     r"(?:take|use|keep|choose|pick|go with|make it|stick (?:to|with)) (?:the|my|both|all|that|this|it|an?|one|\d)",
 )
-_CONSTRAINT = re.compile(
+_CONSTRAINT = _Pattern(
     r"\W*(?:please )?(?:don't|do not|never|avoid|keep|stay|make sure|ensure|only|at (?:most|least)|no more than|take) "
     r"(?!asking|going|it\b|that\b|working)"
 )
@@ -247,7 +274,7 @@ _DATA_ASKED = _any(
     r"which|when|where|how (?:many|much|long|often|would|do|should|about)|who",
     r"i(?:'ll| will) need (?:your|the)",
 )
-_ASKING = re.compile(r"\?|\bplease\b|\blet me know\b")
+_ASKING = _Pattern(r"\?|\bplease\b|\blet me know\b")
 _THANKS = _any(
     r"thanks?",
     r"thank you",
@@ -265,7 +292,7 @@ _GOOD = (
     r"(?:great|perfect|excellent|amazing|awesome|wonderful|fantastic|brilliant|lovely|beautiful|superb|"
     r"impressive|nice|good|neat|very good|really good|very helpful|helpful|super|spot on|exactly right|well done)"
 )
-_PRAISE = re.compile(
+_PRAISE = _Pattern(
     rf"^\W*(?:(?:oh|ah|wow|ok(?:ay)?|yes|yeah|hi|so)\W+)*(?:{_GOOD}(?! (?:to (?:know|hear)|morning|evening|afternoon|day|night|luck|if|"
     r"question|for))|"
     r"(?:much|far|a lot) better|well done|love (?:it|this|that|how)|wow)(?=\W*(?:$|[,.!;:]|\w+ (?:job|work|idea|plan|start|answer|"
@@ -341,7 +368,7 @@ _NOT_THIS = _begins(
     r"(?:no\W+|but )*i(?:'m| am) (?:certain|positive|quite sure|pretty sure) (?:that|it|the|i)",
     r"(?:but )?the (?:issue|problem|trouble) is (?:still )?(?:that|with)\b",
 )
-_HYPOTHETICAL = re.compile(
+_HYPOTHETICAL = _Pattern(
     r"\b(?:if|whether|in case|what if|could be|might be|when something is|why (?:is|are|was|were)|what is wrong with)\b"
 )
 _DISSATISFIED = _any(
@@ -372,7 +399,7 @@ _DISSATISFIED = _any(
     r"nothing new|nothing (?:has )?(?:changed|happened|improved)",
     r"thanks for nothing|which is too much|that(?:'s| is) far too",
 )
-_HALT = re.compile(
+_HALT = _Pattern(
     r"^\W*(?:(?:please|ok(?:ay)?|no|hey|oh|just|wait|stop|enough|then|and|but|so)\W+)*(?:"
     r"(?:stop|halt|abort)(?:\W*$|[.!,;]| (?:for (?:a|one) (?:second|moment|minute|bit)|a (?:second|moment|minute)|it|this|that|there|here|now|right|working|asking|doing|changing|making|editing|sending|please|everything|the (?:run|task|"
     r"work|search|process|build|edit\w*|changes?)|what you|all|immediately|at once|with))|"
@@ -427,9 +454,9 @@ _CLARIFIES = _any(
     r"^or (?:is|was|are|does|did|do) \w+",
     r"(?:sorry|pardon|huh|come again|what|like what|such as|meaning|how so|in what way|how come|why|really|which one|which)(?=\W*\?)",
 )
-_TAG = re.compile(r", ?(?:right|correct|yes|no)\?\W*$")
+_TAG = _Pattern(r", ?(?:right|correct|yes|no)\?\W*$")
 _SUPPOSED = _begins(r"suppose|supposing|imagine|assume|assuming|let's say")
-_ANNOUNCED = re.compile(
+_ANNOUNCED = _Pattern(
     r"^\W*(?:(?:by the way|just so you know|oh,? and one thing|one thing|one more thing|also|note|fyi|for the record|"
     r"to be clear|in addition|besides|well|so|okay|ok|hmm+|sure|yes|no|thanks?|thank you|great|perfect|good|and|but)\b[,:.!]?\s*)+"
 )
@@ -448,12 +475,12 @@ _GENERAL: Final = frozenset(
     depends guess suppose difference preference idea whichever might quite different
     """.split()
 )
-_NEGATION = re.compile(r"\bnot\b|n't\b")
-_EXPLAINED = re.compile(r"\b(?:how|why|when|where) (?:does|do|is|are|can) (?:it|they)\b")
-_CLOSES = re.compile(r"\b(?:all|it|everything|else|nothing)\b")
-_YES_DO = re.compile(r"\W*(?:yes|yeah|sure),? please\b")
+_NEGATION = _Pattern(r"\bnot\b|n't\b")
+_EXPLAINED = _Pattern(r"\b(?:how|why|when|where) (?:does|do|is|are|can) (?:it|they)\b")
+_CLOSES = _Pattern(r"\b(?:all|it|everything|else|nothing)\b")
+_YES_DO = _Pattern(r"\W*(?:yes|yeah|sure),? please\b")
 _LOST: Final = ("understand", "follow", "confused", "lost", "explain", "clarify", "rephrase")
-_TASK = re.compile(r"\d|[$€£%]|`|https?:|[\w-]+\.\w{2,4}\b")
+_TASK = _Pattern(r"\d|[$€£%]|`|https?:|[\w-]+\.\w{2,4}\b")
 # A slash separates alternatives. Phrases are looked up word by word: this runs on every human
 # message, and a regular expression with so many alternatives would be slow.
 _VAGUE = (
@@ -529,7 +556,7 @@ _VAGUE = (
     "continue",
     "do it",
 )
-_UNSAID = re.compile(
+_UNSAID = _Pattern(
     r"\W*(?:(?:well|so|hm+|ok(?:ay)?|i guess)\b\W*)*(?:some \w+ (?:might|may|could|would) "
     r"(?:be|come in) (?:handy|useful|helpful|nice|good|fine)|"
     r"an? (?:bit|little)(?: of)?(?: \w+)? (?:is|would be) (?:fine|ok|okay|good)(?: (?:with|by) me)?)\W*$"
@@ -556,7 +583,7 @@ _PLAIN = frozenset(
 )
 """Words without a subject."""
 _VAGUE_WORDS = 20
-_TOKEN = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
+_TOKEN = _Pattern(r"[^\W_]+(?:'[^\W_]+)?")
 _LONGEST_VAGUE = 120
 
 

@@ -95,6 +95,14 @@ class Reads(Protocol):
         """See ``Ranked.ranked``."""
         ...
 
+    async def arranged(self, by: str, descending: bool, limit: int) -> list[str]:
+        """See ``Ranked.arranged``."""
+        ...
+
+    async def summaries(self, sessions: Sequence[str]) -> list[SessionSummary]:
+        """See ``Ranked.summaries``."""
+        ...
+
     async def unread_texts(self, version: int) -> list[str]:
         """See ``Searchable.unread_texts``."""
         ...
@@ -455,6 +463,16 @@ class StoredLog(Generic[B]):
         """The first sessions by a number of their rows; see ``Ranked.ranked``."""
         self._check_open()
         return await self._backend.reader.ranked(kind, version, number, descending, limit)
+
+    async def arranged(self, by: str, *, descending: bool, limit: int) -> list[str]:
+        """The first sessions by a property of their summaries; see ``Ranked.arranged``."""
+        self._check_open()
+        return await self._backend.reader.arranged(by, descending, limit)
+
+    async def summaries(self, sessions: Sequence[str]) -> list[SessionSummary]:
+        """The summaries of some sessions; see ``Ranked.summaries``."""
+        self._check_open()
+        return await self._backend.reader.summaries(sessions)
 
     def subscribe(
         self, *, session: str | None = None, after_position: int = 0

@@ -26,7 +26,7 @@ Key: TypeAlias = tuple[Sortable | None, int]
 _PATIENCE: Final = 0.2  # seconds that a page waits for a list that takes longer
 _KEPT: Final = 12  # lists
 _MOST: Final = 300  # sessions in one message: if more have changed, the page is loaded again
-_KEY: Final = msgspec.json.Decoder(tuple[tuple[tuple[str, int], ...] | float | None, int])
+_KEY: Final = msgspec.json.Decoder(tuple[tuple[str | int, ...] | float | None, int])
 
 
 class Page(NamedTuple):

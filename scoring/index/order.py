@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from typing import Final, TypeAlias
 
@@ -10,8 +9,9 @@ import msgspec
 
 from ...engine.errors import InvalidInput
 from ...engine.log.contract import SessionSummary
+from ...engine.log.ranked import LABEL
 from ...engine.log.summary import FORGOTTEN
-from ...engine.text import suggestion
+from ...engine.text import natural, suggestion
 from ..columns.kept import ROUNDS, UTILITY
 from .lines import ListedSession, SessionLine
 
@@ -40,9 +40,7 @@ MEASURED: Final = frozenset({"rounds", "utility", "cost", "latency"})
 NUMBERED: Final = {"rounds": ROUNDS, "utility": UTILITY}
 """The measured keys that are numbers of a kept row, so that a store can order by them, and which."""
 
-_DIGITS = re.compile(r"(\d+)")
-
-Sortable: TypeAlias = float | tuple[tuple[str, int], ...]
+Sortable: TypeAlias = float | tuple[str | int, ...]
 """What values are compared by: a number, or a text in which 2 comes before 10."""
 
 
@@ -70,6 +68,15 @@ class SessionOrder(msgspec.Struct, frozen=True):
     def needs_lines(self) -> bool:
         """Whether the order is by measurements of rounds."""
         return self.key in MEASURED
+
+    @property
+    def column(self) -> str:
+        """The key as stores know it; see ``Ranked.arranged``. Empty if they do not: ``needs_lines``."""
+        if self.needs_lines:
+            return ""
+        if self.key in SORT_KEYS:
+            return "position" if self.key == "written" else self.key
+        return f"{LABEL}{self.key}"
 
     def check_label(self, known: Collection[str]) -> None:
         """Checks that the key is a property, or a label that occurs in a log.
@@ -131,10 +138,6 @@ def parse_order(text: str) -> SessionOrder:
     return SessionOrder(key, text.strip().startswith("-"))
 
 
-def _natural(text: str) -> tuple[tuple[str, int], ...] | None:
+def _natural(text: str) -> tuple[str | int, ...] | None:
     """A text so that 2 comes before 10; None for an empty one."""
-    if not text:
-        return None
-    parts = _DIGITS.split(text.casefold())
-    numbers = [int(part) if len(part) < 20 else 0 for part in parts[1::2]]
-    return tuple(zip(parts[::2], [*numbers, 0], strict=True))
+    return natural(text) if text else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from typing import TypeVar, final
+from typing import Final, TypeVar, final
 
 from ...engine.log.contract import EventLog, SessionSummary
 from ...engine.log.ranked import Ranked
@@ -17,6 +17,8 @@ from .order import NUMBERED, SessionOrder, Sortable
 from .query import SessionQuery
 
 __all__ = ("check_labels", "select", "unmet")
+
+_LOOKED_AT: Final = 2000  # of the first sessions, for those that meet a query
 
 _T = TypeVar("_T")
 
@@ -64,7 +66,9 @@ async def select(
     else:
         if limit is None:
             await rows.fold_many()
-        if order is not None:
+        if order is not None and limit is not None and isinstance(log, Ranked):
+            candidates = _arranged(log, log, query, order, limit)
+        elif order is not None:
             candidates = _each(
                 await _first(candidates, order, None if query.needs_lines else limit)
             )
@@ -80,6 +84,26 @@ async def select(
 async def _candidates(log: EventLog, query: SessionQuery) -> AsyncIterator[SessionSummary]:
     async for summary in log.sessions():
         if query.admits(summary):
+            yield summary
+
+
+async def _arranged(
+    log: EventLog, ranked: Ranked, query: SessionQuery, order: SessionOrder, limit: int
+) -> AsyncIterator[SessionSummary]:
+    """The sessions that the summaries admit, in an order: the store finds the first ones.
+
+    All summaries are read only if those that meet the query are few, or lie far back.
+    """
+    most = max(limit, _LOOKED_AT) if query else limit
+    names = await ranked.arranged(order.column, descending=order.descending, limit=most)
+    for at in range(0, len(names), AT_ONCE):
+        for summary in await ranked.summaries(names[at : at + AT_ONCE]):
+            if query.admits(summary):
+                yield summary
+    if len(names) == most:
+        given = frozenset(names)
+        others = (one async for one in _candidates(log, query) if one.session not in given)
+        for summary in await _first(others, order, None if query.needs_lines else limit):
             yield summary
 
 
@@ -130,8 +154,7 @@ class _Rows:
         names = await ranked.ranked(
             kind, FOLD_VERSION, number, descending=order.descending, limit=most
         )
-        summaries = [await log.summary(session) for session in names]
-        admitted = _each(one for one in summaries if query.admits(one))
+        admitted = _each(one for one in await ranked.summaries(names) if query.admits(one))
         found = [one async for one in _measured(admitted, lines, query, limit, None)]
         return found[:limit] if len(found) >= limit or len(names) < most else None
 

@@ -176,7 +176,7 @@ async def _check_records(
 async def _check_lists(connection: Connection, reader: Reader, verifier: Verifier) -> None:
     key = 0
     while True:
-        summaries, key = await reader.summaries(connection, key)
+        summaries, key = await reader.summaries_after(connection, key)
         if not summaries:
             return
         for summary in summaries:

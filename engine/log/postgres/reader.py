@@ -17,6 +17,7 @@ from ..backoff import Backoff
 from ..contract import Derived, SessionSummary
 from ..integrity.verify import Link
 from ..parts import Part, check_count, divided
+from ..ranked import LABEL, NUMBERS, TEXTS, first_keys, label_in
 from ..searched import Phrases
 from ..summary import summary_of
 from .connection import LOST, PATIENCE, Connection, connect, is_lost, translate
@@ -352,6 +353,30 @@ class Reader:
         read = partial(ranked, schema=self._schema, kind=kind, version=version, number=number)
         return await self.call(partial(read, descending=descending, limit=limit))
 
+    async def arranged(self, by: str, descending: bool, limit: int) -> list[str]:
+        """See ``Ranked.arranged``."""
+        return await self.call(partial(self._arranged, by=by, descending=descending, limit=limit))
+
+    async def _arranged(
+        self, connection: Connection, by: str, descending: bool, limit: int
+    ) -> list[str]:
+        table = f"{self._schema}.summaries"
+        if by in NUMBERS:
+            turn = "DESC" if descending else "ASC"
+            query = f"SELECT session FROM {table} ORDER BY {NUMBERS[by]} {turn}, key LIMIT $1"
+            return [session for (session,) in await connection.fetch(query, limit)]
+        labelled = by.startswith(LABEL)
+        column = "labels" if labelled else TEXTS[TEXTS.index(by)]
+        rows = await connection.fetch(f"SELECT key, {column} FROM {table} ORDER BY key")
+        text_of = label_in(by.removeprefix(LABEL)) if labelled else None
+        texts = ((key, text) for key, text in rows)
+        first = partial(first_keys, texts, text_of, descending=descending, limit=limit)
+        keys = await anyio.to_thread.run_sync(first)
+        query = f"SELECT key, session FROM {table} WHERE key = ANY($1::bigint[])"
+        found = await connection.fetch(query, keys)
+        names = {row[0]: row[1] for row in found}
+        return [names[key] for key in keys]
+
     async def unread_texts(self, version: int) -> list[str]:
         """See ``Searchable.unread_texts``."""
         return await self.call(partial(unread_texts, schema=self._schema, version=version))
@@ -381,9 +406,9 @@ class Reader:
 
     async def listed(self, after: int) -> tuple[list[SessionSummary], int]:
         """A batch of summaries after a key, and the last key; empty at the end."""
-        return await self.call(partial(self.summaries, after=after))
+        return await self.call(partial(self.summaries_after, after=after))
 
-    async def summaries(
+    async def summaries_after(
         self, connection: Connection, after: int
     ) -> tuple[list[SessionSummary], int]:
         """A batch of summaries after a key, and the last key; empty at the end."""
@@ -393,6 +418,13 @@ class Reader:
             BATCH,
         )
         return [summary_of(row) for row in rows], rows[-1][0] if rows else after
+
+    async def summaries(self, sessions: Sequence[str]) -> list[SessionSummary]:
+        """See ``Ranked.summaries``."""
+        query = f"SELECT {_SUMMARY} FROM {self._schema}.summaries WHERE session = ANY($1::text[])"
+        rows = await self.call(lambda connection: connection.fetch(query, list(sessions)))
+        found = {row[1]: summary_of(row) for row in rows}
+        return [found[session] for session in sessions if session in found]
 
     async def summary(self, session: str) -> SessionSummary:
         """One session's summary.

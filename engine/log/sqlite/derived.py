@@ -74,10 +74,15 @@ FROM sessions s LEFT JOIN derived d ON d.session = s.key AND d.kind = ? AND d.ve
 _OUTDATED: Final = f"""
 SELECT s.session {_JOINED} WHERE s.state <> '{FORGOTTEN}'
 AND (d.position IS NULL OR d.position < s.position OR NOT json_valid(d.numbers)) ORDER BY s.key"""
+_NUMBER: Final = "CASE WHEN json_valid(d.numbers) THEN json_extract(d.numbers, ?) END AS number"
 _RANKED: Final = f"""
-SELECT session FROM (SELECT s.session, s.key,
-CASE WHEN json_valid(d.numbers) THEN json_extract(d.numbers, ?) END AS number {_JOINED})
+SELECT session FROM (SELECT s.session, s.key, {_NUMBER} {_JOINED})
 ORDER BY number IS NULL, number %s, key LIMIT ?"""
+# Without those that have no number: half the time, and mostly enough.
+_NUMBERED: Final = f"""
+SELECT s.session FROM (SELECT d.session, {_NUMBER} FROM derived d
+    WHERE d.kind = ? AND d.version = ? AND number IS NOT NULL ORDER BY number %s, d.session LIMIT ?) d
+JOIN sessions s ON s.key = d.session ORDER BY d.number %s, s.key"""
 
 
 def keep(connection: sqlite3.Connection, rows: Sequence[Derived], where: object) -> int:
@@ -155,10 +160,13 @@ def ranked(
 ) -> list[str]:
     """The first sessions by a number of their rows; see ``Ranked.ranked``."""
     if not _is_there(connection):
-        found = connection.execute("SELECT session FROM sessions ORDER BY key LIMIT ?", (limit,))
+        query = "SELECT session FROM sessions ORDER BY key LIMIT ?"
+        found = connection.execute(query, (limit,)).fetchall()
     else:
-        query = _RANKED % ("DESC" if descending else "ASC")
-        found = connection.execute(query, (f"$[{number}]", kind, version, limit))
+        turn, values = "DESC" if descending else "ASC", (f"$[{number}]", kind, version, limit)
+        found = connection.execute(_NUMBERED % (turn, turn), values).fetchall()
+        if len(found) < limit:
+            found = connection.execute(_RANKED % turn, values).fetchall()
     return [session for (session,) in found]
 
 

@@ -19,6 +19,7 @@ from ...records import TRACE, Record
 from ..contract import SessionSummary
 from ..integrity.verify import Link
 from ..parts import Part, divided
+from ..ranked import LABEL, NUMBERS, TEXTS, first_keys, label_in
 from ..summary import summary_of
 from .derived import problems
 from .identity import identity_of, row_checksum
@@ -71,8 +72,10 @@ _OLDER_STATE = f"""CASE WHEN state = 'finished' AND (
     AND kind = 'SessionClosed' ORDER BY version DESC LIMIT 1
 ) THEN 'abandoned' ELSE state END"""
 _SUMMARIES = """
-SELECT key, session, task, instance, labels, %s, events, version, opened, last, position
+SELECT key, session, task, instance, labels, %s AS state, events, version, opened, last, position
 FROM sessions s"""
+_NAMED = """
+SELECT s.session FROM json_each(?) chosen JOIN sessions s ON s.key = chosen.value ORDER BY chosen.key"""
 
 _CHECKSUMS = "SELECT position, crc FROM events WHERE position > ? AND position <= ?"
 _MISPLACED = """
@@ -323,6 +326,28 @@ class Reader:
         if row is None:
             raise SessionNotFound(session, where)
         return summary_of(row)
+
+    def arranged(self, by: str, descending: bool, limit: int) -> list[str]:
+        """The first sessions by a property of their summaries; see ``Ranked.arranged``."""
+        execute = self.connection.execute
+        if by in NUMBERS:
+            turn = "DESC" if descending else "ASC"
+            query = f"SELECT session FROM sessions ORDER BY {NUMBERS[by]} {turn}, key LIMIT ?"
+            return [session for (session,) in execute(query, (limit,))]
+        labelled = by.startswith(LABEL)
+        column = "labels" if labelled else TEXTS[TEXTS.index(by)]
+        found = execute(f"SELECT key, {column} FROM ({self._listing()}) ORDER BY key")
+        text_of = label_in(by.removeprefix(LABEL)) if labelled else None
+        keys = first_keys(found, text_of, descending=descending, limit=limit)
+        names = execute(_NAMED, (msgspec.json.encode(keys).decode(),))
+        return [session for (session,) in names]
+
+    def summaries(self, sessions: Sequence[str]) -> list[SessionSummary]:
+        """The summaries of some sessions, in the order in which they are named."""
+        query = f"{self._listing()} WHERE session IN (SELECT value FROM json_each(?))"
+        names = msgspec.json.encode(sessions).decode()
+        found = {row[1]: summary_of(row) for row in self.connection.execute(query, (names,))}
+        return [found[session] for session in sessions if session in found]
 
     def _listing(self) -> str:
         """The query for summaries; for logs begun in an older layout, it reads how each closed."""

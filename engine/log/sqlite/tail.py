@@ -137,6 +137,14 @@ class LogReader:
         connection = self._reader.connection
         return await self.call(ranked, connection, kind, version, number, descending, limit)
 
+    async def arranged(self, by: str, descending: bool, limit: int) -> list[str]:
+        """See ``Ranked.arranged``."""
+        return await self.call(self._reader.arranged, by, descending, limit)
+
+    async def summaries(self, sessions: Sequence[str]) -> list[SessionSummary]:
+        """See ``Ranked.summaries``."""
+        return await self.call(self._reader.summaries, sessions)
+
     async def unread_texts(self, version: int) -> list[str]:
         """See ``Searchable.unread_texts``."""
         return await self.call(unread_texts, self._reader.connection, version)

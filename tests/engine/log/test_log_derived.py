@@ -12,7 +12,7 @@ from pathlib import Path
 
 import anyio.to_thread
 import pytest
-from duolog.engine.events import MessageSent
+from duolog.engine.events import MessageSent, SessionOpened
 from duolog.engine.log.contract import Derived, Store
 from duolog.engine.log.integrity.checksum import checksum_of
 from duolog.engine.log.open import open_log
@@ -357,7 +357,7 @@ def ranking(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return str(tmp_path / "ranked.db")
     server: PostgresServer = request.getfixturevalue("postgres")
-    return server.url(schema="ranked")
+    return server.url(schema=request.function.__name__.split("_")[3])
 
 
 async def test_sessions_are_ranked_by_a_number_of_their_rows(ranking: str) -> None:
@@ -381,3 +381,32 @@ async def test_sessions_are_ranked_by_a_number_of_their_rows(ranking: str) -> No
         await log.forget("c")
         assert await log.outdated(FOLD, 1) == ["d"]  # a forgotten session does not need a row
         assert await best(descending=True, limit=9) == ["a", "d", "e", "b", "c"]
+        assert await best(descending=True, limit=4) == ["a", "d", "e", "b"]
+
+
+async def test_sessions_are_arranged_by_a_property_of_their_summaries(ranking: str) -> None:
+    labelled = {"s10": ("eat", {"x": "b"}), "s9": ("", {}), "S2": ("Eat", {"x": "a", 'y"': "1"})}
+    async with open_log(ranking) as log:
+        assert isinstance(log, Ranked)
+        for at, (session, (instance, labels)) in enumerate(labelled.items()):
+            opened = SessionOpened(
+                task="t", instance=instance, participants=(), clock="utc", config={"group": labels}
+            )
+            said = Draft(MessageSent(text="more"), "ann", "human", 30.0 - at)
+            await log.append(session, [Draft(opened, "engine", "environment", 9.0 * at), said])
+
+        async def first(by: str, descending: bool = False, limit: int = 9) -> str:
+            return " ".join(await log.arranged(by, descending=descending, limit=limit))
+
+        assert await first("session") == "S2 s9 s10"
+        assert await first("session", True, 2) == "s10 s9"
+        assert await first("instance", True) == "s10 S2 s9"
+        assert await first("label:x") == "S2 s10 s9"
+        assert await first('label:y"', True, 2) == "S2 s10"
+        assert await first("lasted") == "S2 s9 s10"
+        assert await first("last", True, 1) == "s10"
+        assert await first("position", True) == "S2 s9 s10"
+        assert await first("events") == await first("events", True) == "s10 s9 S2"
+        assert await first("state") == "s10 s9 S2"
+        listed = {one.session: one async for one in log.sessions()}
+        assert [*await log.summaries(["s9", "?", "S2"])] == [listed["s9"], listed["S2"]]

@@ -41,7 +41,7 @@ def test_an_address_holds_all_and_leads_back() -> None:
     assert str(address).startswith("/sessions?q=utility%3D..0.3+dinner&agent=two+stage&tau=any")
     assert address.query.tolerances
     assert str(ListAddress()) == "/sessions"
-    for key in ("[0.5,7]", "[null,3]", '[[["a",3],["",0]],1]'):
+    for key in ("[0.5,7]", "[null,3]", '[["a",3,""],1]'):
         assert parse_key(key)
 
 
