@@ -7,6 +7,7 @@ text of the plan and its own searches.
 from __future__ import annotations
 
 from collections import Counter
+from functools import lru_cache
 from math import inf
 from random import Random
 from typing import final
@@ -102,6 +103,7 @@ class TravellerState(msgspec.Struct, frozen=True, kw_only=True):
         open_to_change: whether it may still change its mind because of what it sees.
         moods: decides how; a trait.
         yields: whether it would spend more if necessary.
+        checked: the problems of the plans that it has checked, which are asked for again and again.
     """
 
     wishes: tuple[Fact, ...]
@@ -122,6 +124,7 @@ class TravellerState(msgspec.Struct, frozen=True, kw_only=True):
     open_to_change: bool
     moods: str
     yields: bool
+    checked: dict[tuple[str, tuple[Fact, ...]], tuple[PlanProblem, ...]]
 
     @property
     def untold(self) -> list[Fact]:
@@ -140,7 +143,11 @@ class TravellerState(msgspec.Struct, frozen=True, kw_only=True):
 
     def problems(self, plan: str) -> tuple[PlanProblem, ...]:
         """The problems of a plan that the traveller can see."""
-        return check_plan(plan, self.wishes, self.finds)
+        found = self.checked.get((plan, self.wishes))
+        if found is None:
+            found = check_plan(plan, self.wishes, self.finds)
+            self.checked[plan, self.wishes] = found
+        return found
 
     @property
     def complaints(self) -> list[PlanProblem]:
@@ -156,10 +163,24 @@ class Traveller:
     def __init__(self) -> None:
         self._finds = Finds()
         self._outcomes = Outcomes()
+        self._checked: dict[tuple[str, tuple[Fact, ...]], tuple[PlanProblem, ...]] = {}
+        self._latest: tuple[View, int, TravellerState] | None = None
 
     def see(self, view: View, profile: JSON) -> TravellerState:
         """Reads the profile, the messages, and the results of the traveller's own searches."""
-        self._finds.take_in(self._outcomes.fresh(view))
+        if self._latest is not None:  # one decision asks several times
+            seen, version, latest = self._latest
+            if seen is view and version == view.version and latest.profile == profile:
+                return latest
+        latest = self._look(view, profile)
+        self._latest = (view, view.version, latest)
+        return latest
+
+    def _look(self, view: View, profile: JSON) -> TravellerState:
+        fresh = self._outcomes.fresh(view)
+        if fresh:  # what is found may show another problem
+            self._finds.take_in(fresh)
+            self._checked = {}
         wishes = wishes_of(profile)
         said = len(own_messages(view))
         spoken = _spoken(view, wishes, profile)
@@ -182,6 +203,7 @@ class Traveller:
             open_to_change=changes(view) == 0 and trait(view, "changes").random() < _CHANGES,
             moods=f"{view.trait_seed}/{view.me}/mood",
             yields=trait(view, "yields").random() < _YIELDS,
+            checked=self._checked,
         )
 
     def wrong(self, state: TravellerState, output: str) -> float:
@@ -313,10 +335,15 @@ def _spoken(view: View, wishes: tuple[Fact, ...], profile: JSON) -> Counter[Slot
     spoken: Counter[Slot] = Counter()
     for message in view.messages:
         if message.actor == view.me and message.text != view.request:
-            read = {fact.slot for fact in understand_message(message.text)}
-            for slot in read | {*hinted(message.text, wishes)}:
+            for slot in _slots_in(message.text, wishes):
                 spoken[slot] += message.version > since.get(slot, 0)
     return +spoken
+
+
+@lru_cache(maxsize=4096)
+def _slots_in(text: str, wishes: tuple[Fact, ...]) -> frozenset[Slot]:
+    """The slots that a message of theirs states or hints at."""
+    return frozenset({fact.slot for fact in understand_message(text)} | {*hinted(text, wishes)})
 
 
 def _changed_at(view: View, profile: JSON) -> dict[Slot, float]:
@@ -324,6 +351,8 @@ def _changed_at(view: View, profile: JSON) -> dict[Slot, float]:
     before = view.opened.private.get(view.me) if view.opened else None
     changed: dict[Slot, float] = {}
     steps = [(r.version, r.event) for r in view.records if r.kind == "ProfileChanged"]
+    if not steps and before == profile:
+        return changed
     profiles = [(float(v), e.profile) for v, e in steps if isinstance(e, ProfileChanged)]
     for version, after in (*profiles, (inf, profile)):
         new = {*wishes_of(after)} - {*wishes_of(before)}

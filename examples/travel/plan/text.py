@@ -240,7 +240,7 @@ def _render_day(day: DayPlan) -> str:
     return "\n".join(lines)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=4096)
 def parse_plan(text: str) -> Plan:
     """Read a plan from text.
 
