@@ -277,7 +277,10 @@ class Episode:
             messages = seat.refuse(action, str(error))
             self.messages += messages
             if seat.failing:
-                return await self._next()
+                seen = await self._next()
+                return msgspec.structs.replace(
+                    seen, messages=(*messages, *seen.messages), invalid=str(error)
+                )
             return Observation(
                 messages=messages, tools=seat.tools, invalid=str(error), time=messages[-1].time
             )

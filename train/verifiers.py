@@ -29,10 +29,11 @@ from verifiers.v1.runtimes import ProgramResult, SubprocessConfig
 
 from ..engine.errors import InvalidInput
 from ..engine.log.open import open_log
-from ..engine.models.protocol import Tool, ToolCall
 from ..engine.task import find_task
+from ..engine.text import suggestion
 from ..interop.http.limits import HttpLimits
 from ..interop.http.server import HttpServer
+from .chat import carry_out
 from .episode import Episode, EpisodeSetting
 from .hosted import UserEndpoint, UserName, user_app
 from .rewards import Reward, RewardTerms
@@ -153,43 +154,16 @@ class DuologHarness(vf.Harness[DuologHarnessConfig]):  # type: ignore[misc]
                     return ProgramResult(1, "", answer.text)
                 said = answer.json()["choices"][0]["message"]
                 chat.append(said)
-                calls = said.get("tool_calls")
-                if self._episode is None or not calls:
+                if self._episode is None or not said.get("tool_calls"):
                     return ProgramResult(0, said.get("content") or "", "")
-                chat.extend(await _carry_out(self._episode, calls))
+                chat.extend(await carry_out(self._episode, said))
                 if self._episode.result is not None:
                     return ProgramResult(0, "", "")
 
     def _tools(self) -> dict[str, object]:
         tools = () if self._episode is None else self._episode.tools
-        shown = [_schema(one) for one in tools if one.name != _TALKING]
+        shown = [one.schema for one in tools if one.name != _TALKING]
         return {"tools": shown} if shown else {}
-
-
-async def _carry_out(episode: Episode, calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Carries out the calls of a model's message and gives the model's new messages."""
-    read = [
-        ToolCall(id=one["id"], name=one["function"]["name"], arguments=one["function"]["arguments"])
-        for one in calls
-    ]
-    seen = await episode.step(read)
-    told: list[dict[str, Any]] = []
-    for one in seen.messages:
-        if one.author != "agent":
-            which = {} if one.tool_call_id is None else {"tool_call_id": one.tool_call_id}
-            told.append({"role": one.role, "content": one.content, **which})
-    return told
-
-
-def _schema(tool: Tool) -> dict[str, object]:
-    return {
-        "type": "function",
-        "function": {
-            "name": tool.name,
-            "description": tool.description,
-            "parameters": tool.parameters,
-        },
-    }
 
 
 class DuologEnvConfig(vf.EnvConfig):  # type: ignore[misc]
@@ -206,8 +180,28 @@ class DuologEnvConfig(vf.EnvConfig):  # type: ignore[misc]
     assistant: vf.AgentConfig = vf.AgentConfig(runtime=SubprocessConfig())
     user: vf.AgentConfig = vf.AgentConfig(runtime=SubprocessConfig())
     log: str = "sqlite:///training.db"
-    reward: dict[str, float | str] = Field(default_factory=dict)
+    reward: dict[str, int | float | str] = Field(default_factory=dict)
     tau: int | None = None
+
+
+def setting_of(config: DuologEnvConfig) -> EpisodeSetting:
+    """The setting of an environment's episodes.
+
+    Raises:
+        InvalidInput: the terms of the reward, or ``tau``, make no sense.
+    """
+    for name in config.reward:
+        if name not in RewardTerms.__struct_fields__:
+            raise InvalidInput(
+                f"unknown term of a reward {name!r}"
+                f"{suggestion(name, RewardTerms.__struct_fields__)}; there are: "
+                f"{', '.join(RewardTerms.__struct_fields__)}"
+            )
+    try:
+        terms = msgspec.convert(config.reward, RewardTerms)
+    except msgspec.ValidationError as error:
+        raise InvalidInput(f"these terms of a reward cannot be used: {error}") from None
+    return EpisodeSetting(reward=terms, tau=config.tau)
 
 
 @final
@@ -223,11 +217,7 @@ class DuologEnv(vf.Env[DuologEnvConfig]):  # type: ignore[misc]
 
     def __init__(self, config: DuologEnvConfig) -> None:
         super().__init__(config)
-        try:
-            terms = msgspec.convert(config.reward, RewardTerms)
-        except msgspec.ValidationError as error:
-            raise InvalidInput(f"these terms of a reward cannot be used: {error}") from None
-        self._setting = EpisodeSetting(reward=terms, tau=config.tau)
+        self._setting = setting_of(config)
         self._numbers = count(1)
         self._open = AsyncExitStack()
         self._endpoint: UserEndpoint | None = None
@@ -268,6 +258,15 @@ class DuologEnv(vf.Env[DuologEnvConfig]):  # type: ignore[misc]
         agents.user.ctx = ModelContext(
             model=name, client=self._client, sampling=vf.SamplingConfig()
         )
+        try:
+            await self._relay(task, agents, name)
+        finally:
+            self._endpoint.dismiss(name)
+
+    async def _relay(self, task: UserTask, agents: vf.Agents, name: str) -> None:
+        """Has the two talk until the session is over, and takes the reward."""
+        assert self._endpoint is not None
+        row = task.data
         async with agents.user.interaction(vf.Task(vf.TaskData(idx=row.idx))) as user:
             said = await user.turn(_GREETING)
             hosted = self._endpoint.user(name)
@@ -278,17 +277,15 @@ class DuologEnv(vf.Env[DuologEnvConfig]):  # type: ignore[misc]
             if isinstance(harness, DuologHarness):
                 agents.assistant.harness = DuologHarness(harness.config, episode)
             system = row.system_prompt or episode.messages[0].content
-            seat = task.with_data(prompt=None, system_prompt=system)
-            async with agents.assistant.interaction(seat) as assistant:
+            assigned = task.with_data(prompt=None, system_prompt=system)
+            async with agents.assistant.interaction(assigned) as assistant:
                 while episode.result is None and not said.terminated:
                     answer = await assistant.turn(said.last_reply)
                     if answer.terminated or episode.result is not None:
                         break
                     said = await user.turn(answer.last_reply or _SILENCE)
                 await episode.leave()
-                reward = episode.reward
-                self._endpoint.dismiss(name)
-                assistant.trace.info[_INFO] = _recorded(episode, reward)
+                assistant.trace.info[_INFO] = _recorded(episode, episode.reward)
 
 
 def _recorded(episode: Episode, reward: Reward) -> dict[str, Any]:

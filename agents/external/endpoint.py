@@ -197,17 +197,7 @@ def _body(request: ModelRequest, model: str) -> Mapping[str, object]:
         "messages": [{"role": one.role, "content": one.content} for one in request.messages],
     }
     if request.tools:
-        body["tools"] = [
-            {
-                "type": "function",
-                "function": {
-                    "name": tool.name,
-                    "description": tool.description,
-                    "parameters": tool.parameters,
-                },
-            }
-            for tool in request.tools
-        ]
+        body["tools"] = [tool.schema for tool in request.tools]
     return body
 
 

@@ -78,6 +78,19 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     description: str = ""
     parameters: Mapping[str, JSON] = {}
 
+    @property
+    def schema(self) -> dict[str, object]:
+        """As chat completions have it."""
+        parameters = self.parameters or {"type": "object", "properties": {}}
+        return {
+            "type": "function",
+            "function": {
+                "name": self.name,
+                "description": self.description,
+                "parameters": parameters,
+            },
+        }
+
 
 @final
 class Asker(msgspec.Struct, frozen=True):

@@ -120,6 +120,8 @@ async def test_too_many_of_them_in_a_row_end_the_session_as_failed(log: Store) -
         assert not (await episode.step(call("dance"))).done
         seen = await episode.step(call("dance"))
         assert (seen.done, seen.ended) == (True, "failed")
+        assert "unknown action 'dance'" in seen.invalid
+        assert "unknown action 'dance'" in seen.messages[1].content
         assert "none of 2 actions in a row could be taken" in seen.detail
         with pytest.raises(SessionClosedError):
             await episode.step(call("wait"))

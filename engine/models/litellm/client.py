@@ -136,17 +136,7 @@ def _arguments(request: ModelRequest) -> dict[str, object]:
         # Before it sends tools, LiteLLM looks for some that are its own business, and imports a
         # package for that which it does not require.
         arguments["_skip_mcp_handler"] = True
-        arguments["tools"] = [
-            {
-                "type": "function",
-                "function": {
-                    "name": tool.name,
-                    "description": tool.description,
-                    "parameters": tool.parameters or {"type": "object", "properties": {}},
-                },
-            }
-            for tool in request.tools
-        ]
+        arguments["tools"] = [tool.schema for tool in request.tools]
     for name in ("tool_choice", "temperature", "max_tokens", "seed"):
         value = getattr(request, name)
         if value is not None:
