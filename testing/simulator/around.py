@@ -41,6 +41,7 @@ from ..tools import collect, message, raises, require
 from .drafts import SECRET, cleaned
 
 __all__ = (
+    "Away",
     "check_addresses",
     "check_closed",
     "check_counts",
@@ -262,7 +263,8 @@ async def check_rows(log: EventLog, draw: int) -> None:
         await raises(InvalidInput, log.keep_derived([msgspec.structs.replace(rows[0], **bad)]))
     await raises(InvalidInput, log.keep_derived([rows[0], rows[0]]))
     other = Derived(session="nobody", kind=kind, version=1, position=0, payload=b"")
-    require(await log.keep_derived([*rows, other]) == len(rows), "it says how many rows it keeps")
+    kept = await log.keep_derived([*rows, other])
+    require(kept == len(rows), f"it says how many rows it keeps: {kept}, not {len(rows)}")
     require(await collect(log.derived(kind, 1)) == rows, "rows are in the order of sessions")
     require(await collect(log.derived(kind, 2)) == [], "and have one version")
     some = [row for at, row in enumerate(rows) if draw >> at % 16 & 1]
@@ -340,7 +342,7 @@ async def check_waiting(log: EventLog, records: Sequence[Record]) -> None:
     """A follower of a log that is away tries again, waits longer each time, and leaves nothing out."""
     if len(records) < 2:
         return
-    away = _Away(log, 3)
+    away = Away(log, 3)
     told: list[float] = []
     clock = asyncio.get_running_loop().time
     began = clock()
@@ -376,7 +378,7 @@ async def check_waiting(log: EventLog, records: Sequence[Record]) -> None:
 
 
 @final
-class _Away:
+class Away:
     """A log that cannot be read some times."""
 
     def __init__(self, log: EventLog, times: int) -> None:
@@ -384,6 +386,7 @@ class _Away:
         self._times = times
 
     def subscribe(self, *, session: str | None = None, after_position: int = 0) -> Subscription:
+        """Fails some times, and then is the log's own."""
         if self._times:
             self._times -= 1
             raise LogUnavailable("it is away")

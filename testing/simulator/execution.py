@@ -11,12 +11,14 @@ from collections.abc import Callable, Coroutine, Iterator
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import NamedTuple, TypeAlias, final
+from typing import NamedTuple, TypeAlias, cast, final
 
 from ...engine.errors import CodecError, NotALog
-from ...engine.log.contract import EventLog
+from ...engine.log.contract import EventLog, Store
 from ...engine.records import Draft, Redact
 from .drafts import cleaned
+from .drills.all import drill_of
+from .drills.ground import Ground
 from .faults import Ended, WildError, failure_text
 from .loop import SimulatedLoop, bury
 from .machine.clock import Wall
@@ -60,6 +62,7 @@ class Execution:
         open_log: opens its log.
         begin: prepares each of its processes.
         walls: gets the clock of the run, where clocks are simulated.
+        drills: whether some runs end with a drill on new logs.
     """
 
     def __init__(
@@ -69,7 +72,10 @@ class Execution:
         open_log: OpenLog,
         begin: Begin,
         walls: list[Wall] | None = None,
+        *,
+        drills: bool = False,
     ) -> None:
+        self._drills = drills
         self._scenario = scenario
         self._directory = directory
         self._open_log = open_log
@@ -105,6 +111,7 @@ class Execution:
             self._faultless()
             self._live(None)
             self._damage()
+            self._drill()
         except (Exception, WildError, asyncio.CancelledError) as error:  # noqa: BLE001 (the find)
             failure = "" if self._is_named(error) else failure_text(error)
         finally:
@@ -174,6 +181,19 @@ class Execution:
         if what:
             opening = partial(self._open_log, path, self._redact)
             self._process(lambda workload: workload.find_damage(opening(), what))
+
+    def _drill(self) -> None:
+        """Ends every second run with a drill on new logs: all of its results are known."""
+        scenario = self._scenario
+        drill = drill_of(scenario.store, scenario.seed) if self._drills else None
+        if drill is None or self._model.lost:
+            return
+        directory = self._disk.directory if self._in_files else None
+        ground = Ground(self._opened, directory, scenario.seed, self._disk.fail)
+        self._process(lambda _: drill(ground))
+
+    def _opened(self, name: str) -> Store:
+        return cast(Store, self._open_log(self._disk.directory / f"{name}.db", cleaned))
 
     def _process(self, work: Callable[[Workload], Coroutine[object, object, None]]) -> bool:
         """Runs a process; whether it ended by force."""

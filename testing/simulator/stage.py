@@ -74,10 +74,11 @@ class Stage:
 
             return run_network_scenario(scenario)
         if scenario.store == "memory":
-            return Execution(scenario, directory, _memory, _no_threads, self._walls).run()
+            run = Execution(scenario, directory, _memory, _no_threads, self._walls, drills=True)
+            return run.run()
         chained = scenario.seed % 4 == 0
         opening = partial(_sqlite, chained)
-        return Execution(scenario, directory, opening, self._begin, self._walls).run()
+        return Execution(scenario, directory, opening, self._begin, self._walls, drills=True).run()
 
     def _begin(self, loop: SimulatedLoop, disk: SimulatedDisk, random: Random) -> Machine:
         from .machine.threads import Threads, wait_here

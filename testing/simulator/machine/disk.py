@@ -180,6 +180,12 @@ class SimulatedDisk:
         if not self._wait(seconds):
             where.pop()
 
+    def fail(self, what: str, after: int) -> None:
+        """The n-th operation from now on fails in one way; with none, nothing fails any more."""
+        self.stop_failing()
+        if what:
+            self._faults = {self.operations + after: what}
+
     def stop_failing(self) -> None:
         """From here on nothing goes wrong."""
         self._faults = {}

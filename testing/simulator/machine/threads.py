@@ -36,6 +36,7 @@ T = TypeVar("T")
 _TICK = 0.01  # virtual seconds that pass while a thread asks for the time in order to wait
 _PATIENCE = 0.2  # seconds for which SQLite may wait for a lock; in one process, it does so in vain
 
+_HESITATES = 0.1  # share of the jobs of a thread whose outcome arrives a little later
 _INSISTENCE = 20  # how many times a thread that keeps running is ended
 
 _current: list[Threads] = []
@@ -123,6 +124,12 @@ class _Thread:
         while self._threads.loop.time() < until and not self._ended:
             self.park()
 
+    def hesitate(self) -> None:
+        """Lets others run for a moment, at times: between the end of its work and the news of that."""
+        chance = self._threads.random.random()
+        if chance < _HESITATES and not self._ended:
+            self.sleep(chance / 5)
+
     def _run(self) -> None:
         while not self._ended:
             while self._jobs:
@@ -185,14 +192,15 @@ class _Connection:
         future: asyncio.Future[T] = self._loop.create_future()
 
         def job() -> None:
+            result, failure = None, None
             try:
                 result = function()
             except greenlet.GreenletExit:
                 raise
             except BaseException as error:  # noqa: BLE001 (the waiting caller gets it)
-                self._loop.call_soon(_settle, future, None, error)
-            else:
-                self._loop.call_soon(_settle, future, result, None)
+                failure = error
+            self._own.hesitate()
+            self._loop.call_soon(_settle, future, result, failure)
 
         self._own.submit(job)
         return future
