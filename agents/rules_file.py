@@ -34,6 +34,7 @@ class Fitting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         seed: of the optimiser.
         drop: weight of the drop at τ = 2.
         price: utility that a minute of the human's time is worth.
+        behind: weight of being worse than one of the other agents in one quantity.
         score: of these rules; see ``experiments.tuning``.
         utility: mean overall utility, by kind of user.
     """
@@ -49,6 +50,7 @@ class Fitting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     seed: int
     drop: float
     price: float
+    behind: float = 0.0
     score: float
     utility: Mapping[str, float]
 

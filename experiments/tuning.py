@@ -9,6 +9,15 @@ Per kind of user, d is the mean of v_i less that of the better of the one- and t
 the same instances. The score is the mean of d over the kinds of users. A loss counts double, to
 avoid rules that serve one kind at the expense of another.
 
+Rules with a good v may still be behind one of the other agents in one quantity. ``Weights.behind``
+sets a price on that, for rules that are to be nowhere worse:
+
+    d_i -= behind · (b(U) + b(D@2) + 0.4 · b(minutes))
+
+Here b is how much worse the rules are than the better of the two in that quantity, or 0; minutes count as a
+share of the lower ones, so that 5 % of them weigh like 0.02 of utility, and D@2 is averaged over the
+rating thresholds 2, 3 and 4.
+
 The score is noisy, a trial costs seconds, and most of the numbers are whole or choices. Optuna's TPE is made
 for that, and finds something in tens of trials, where evolution would take hundreds. Trials that
 are worse than most after the first kinds of users are not played with the others.
@@ -32,11 +41,11 @@ from ..engine.log.memory import MemoryLog
 from ..engine.scorers.protocol import stream_of
 from ..engine.session.simulation import Outcome, SessionFailure, simulate
 from ..engine.task import AgentVariant, Cell, Setting, Task
+from ..scoring.columns.table import Floats
 from ..scoring.control_rules import ControlRules
 from ..scoring.live import score_sessions
 from ..scoring.metrics.formal import formal_values
-from ..scoring.metrics.numbers import mean
-from ..scoring.metrics.values import Facts
+from ..scoring.metrics.values import Facts, Reading
 from ..scoring.trajectory.points import Trajectory
 from .parts import session_of
 
@@ -60,6 +69,8 @@ __all__ = (
 
 _TAU = 2
 _MINUTE = 60.0
+_THRESHOLDS: Final = (2, 3, 4)  # the least rating that is productive
+_SHARE: Final = 0.4  # of utility, that as much time again is worth: 5 % are worth 0.02
 
 
 class Weights(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,10 +79,12 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         drop: weight of the drop at τ = 2.
         price: utility that a minute of the human's time is worth.
+        behind: weight of being worse than one of the other agents in one quantity.
     """
 
     drop: float = 0.1
     price: float = 0.005
+    behind: float = 0.0
 
 
 class Played(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,10 +93,14 @@ class Played(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         worth: mean of v.
         utility: mean overall utility.
+        drops: mean D@2 at each rating threshold.
+        minutes: mean time of the human.
     """
 
     worth: float
     utility: float
+    drops: tuple[float, ...] = ()
+    minutes: float = 0.0
 
 
 def played(trajectories: Iterable[Trajectory], weights: Weights) -> Played:
@@ -94,30 +111,58 @@ def played(trajectories: Iterable[Trajectory], weights: Weights) -> Played:
     """
     facts = Facts(trajectories)
     values = formal_values(facts, (_TAU,))
-    seconds = facts.columns.effort.get("seconds", np.zeros(len(facts.columns)))
-    lost = values.stops[_TAU] - values.reference
-    worth = values.overall + weights.drop * np.nan_to_num(lost)
-    worth -= weights.price * np.nan_to_num(seconds) / _MINUTE
-    value, utility = (mean(some[values.valued].tolist()) for some in (worth, values.overall))
-    if value is None or utility is None:
+    if not values.valued.any():
         raise InvalidInput(
             "no scorer measures utility in these sessions: there is nothing to tune to"
         )
-    return Played(worth=value, utility=utility)
+    seconds = facts.columns.effort.get("seconds", np.zeros(len(facts.columns)))
+    minutes = np.nan_to_num(seconds) / _MINUTE
+    lost = np.nan_to_num(values.stops[_TAU] - values.reference)
+    worth = values.overall + weights.drop * lost - weights.price * minutes
+    readings = [formal_values(facts, (_TAU,), Reading(least, False)) for least in _THRESHOLDS]
+    drops = [np.nan_to_num(read.stops[_TAU] - read.reference) for read in readings]
+
+    def average(column: Floats) -> float:
+        return float(column[values.valued].mean())
+
+    return Played(
+        worth=average(worth),
+        utility=average(values.overall),
+        drops=tuple(map(average, drops)),
+        minutes=average(minutes),
+    )
 
 
-def score(rules: Mapping[str, Played], others: Mapping[str, Sequence[Played]]) -> float:
+def score(
+    rules: Mapping[str, Played], others: Mapping[str, Sequence[Played]], weights: Weights
+) -> float:
     """The score of rules.
 
     Args:
         rules: what came of the adaptive agent, by kind of user.
         others: what came of the agents that it is compared with, likewise; none, if there are none.
+        weights: the weights of the terms other than utility.
     """
-    gaps = [
-        one.worth - max((other.worth for other in others.get(user, ())), default=0.0)
-        for user, one in rules.items()
+    gaps: list[float] = []
+    for user, one in rules.items():
+        beside = others.get(user, ())
+        gap = one.worth - max((other.worth for other in beside), default=0.0)
+        gaps.append((gap if gap > 0 else 2 * gap) - weights.behind * _behind(one, beside))
+    return sum(gaps) / len(gaps)
+
+
+def _behind(one: Played, others: Sequence[Played]) -> float:
+    """How much worse rules are than the better of the other agents, summed over the quantities."""
+    if not others:
+        return 0.0
+    utility = max(other.utility for other in others) - one.utility
+    drops = [
+        max(best) - own for own, *best in zip(one.drops, *(o.drops for o in others), strict=True)
     ]
-    return sum(gap if gap > 0 else 2 * gap for gap in gaps) / len(gaps)
+    least = min(other.minutes for other in others)
+    later = one.minutes / least - 1.0 if least else 0.0
+    lost = sum(max(drop, 0.0) for drop in drops) / max(len(drops), 1)
+    return max(utility, 0.0) + lost + _SHARE * max(later, 0.0)
 
 
 _ADAPTIVE: Final = "adaptive"
@@ -168,6 +213,11 @@ class Training:
     def users(self) -> Sequence[str]:
         """Kinds of users."""
         return self._users
+
+    @property
+    def weights(self) -> Weights:
+        """The weights of the terms other than utility."""
+        return self._weights
 
     async def rules(self, rules: ControlRules, user: str) -> Played:
         """Plays the adaptive agent by these rules, with one kind of user."""
@@ -286,7 +336,8 @@ async def search_rules(
         for step, user in enumerate(training.users, start=1):
             if user not in results:
                 results[user] = await training.rules(rules, user)
-            value = score({name: results[name] for name in training.users[:step]}, others)
+            so_far = {name: results[name] for name in training.users[:step]}
+            value = score(so_far, others, training.weights)
             trial.report(value, step)
             if step < len(training.users) and trial.should_prune():
                 study.tell(trial, state=optuna.trial.TrialState.PRUNED)
@@ -400,6 +451,7 @@ async def fit(
         seed=wanted.seed,
         drop=wanted.weights.drop,
         price=wanted.weights.price,
+        behind=wanted.weights.behind,
         score=round(best.score, 4),
         utility={user: round(one.utility, 4) for user, one in best.played.items()},
     )

@@ -180,7 +180,9 @@ def explained(view: View) -> Decision | None:
     for message in reversed(view.messages):
         asked = [part for part in sentences(message.text) if part.endswith("?")]
         if message.actor == view.me and asked:
-            return Decision((Say(f"{words_of(view).choice(_MEANT)} {' '.join(asked)}"),))
+            again = " ".join(asked).removeprefix("Sorry, ")
+            text = f"{words_of(view).choice(_MEANT)} {again[:1].upper()}{again[1:]}"
+            return Decision((Say(text),))
     return None
 
 

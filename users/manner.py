@@ -14,7 +14,7 @@ import msgspec
 
 from ..engine.events import ProgressRated
 from ..engine.rounds import is_act
-from ..engine.session.decisions import Approve, Decision, Finish, Rate, Say
+from ..engine.session.decisions import Approve, Decision, Finish, Rate, Say, Verb
 from ..engine.session.view import View
 from ..engine.text import count_words
 from .deferrals import is_deferral
@@ -59,14 +59,14 @@ _ASKING: Final = (
 
 CHECKING: Final = (
     "Is that what you want to know?",
-    "You want to hear that from me, right?",
+    "You mean this one, right?",
     "Is that what keeps you from going on?",
     "Is that important for what you do next?",
     "Do I understand the question right?",
-    "May I be quite open about that?",
+    "Is it all right if I keep it short?",
     "Does that make much of a difference?",
-    "Should I have said that earlier?",
-    "Have I not said that yet?",
+    "Can you work with this?",
+    "Is this what you mean?",
     "Can I answer that in one sentence?",
     "That is what you are after, isn't it?",
     "Will that do as an answer?",
@@ -122,14 +122,14 @@ _EARLY: Final = (
 _MUSINGS: Final = (
     "I had to think about that for a moment.",
     "I did not expect that question, but all right.",
-    "I may change my mind about this later on.",
+    "I hope that I have understood this right.",
     "That is a good question, to be honest with you.",
     "I will try to be as clear as I can.",
     "I have not thought about this very much so far.",
     "That is easier to ask than it is to answer.",
     "I am fairly sure about this one, for what it is worth.",
-    "This matters more to me than it may seem.",
-    "You should know how I see this before you go on.",
+    "I will answer this as well as I can.",
+    "Let me see how I can put this best.",
 )
 """Before an answer."""
 
@@ -191,11 +191,20 @@ _OFFER: Final = re.compile(
     re.IGNORECASE,
 )
 
+_OPEN: Final = re.compile(
+    r"\b(?:anything|something) (?:else|different)\b|\bbe different\b|\bnext\?|\bnow\?",
+    re.IGNORECASE,
+)
+"""A question that leaves everything open, so that people do not ask what it means."""
+
 _LONG: Final = 30
 """Words of a message that take a moment to read."""
 
 _FED_UP: Final = 15
 """Unproductive rounds in a row, by their own rating, after which a person gives up."""
+
+_LET_DOWN: Final = 3
+"""Unproductive rounds in a row, without any question, after which a person who leaves has given up."""
 
 _UNSERVED: Final = 25
 """Messages without any output after which a person gives up."""
@@ -239,6 +248,10 @@ class Mannered:
         words = Random(_seed(view))
         if intent == "answer":
             decision = self._answered(decision, view, persona, words)
+        if any(isinstance(verb, Finish) for verb in decision.verbs) and _is_let_down(view):
+            decision = msgspec.structs.replace(
+                decision, verbs=tuple(_given_up(verb) for verb in decision.verbs)
+            )
         said = [verb for verb in decision.verbs if isinstance(verb, Say)]
         if len(said) != 1 or is_query(said[0].text) or _REPLY.match(said[0].text):
             return decision  # a yes or a no comes first
@@ -276,6 +289,8 @@ class Mannered:
                 return Decision((Say(words.choice(_REFUSALS)),))
             return decision
         answers = [type(verb) for verb in decision.verbs] == [Say] and _is_asked(view)
+        if _OPEN.search(view.messages[-1].text if view.messages else ""):
+            return decision
         if answers and not asks_back and words.random() < persona.queries:
             return Decision((Say(words.choice(QUERIES)),))
         return decision
@@ -323,9 +338,28 @@ def gives_up(view: View) -> bool:
     """Whether a person has had enough: a series of unproductive rounds, or no output for long."""
     if view.snapshot is None:
         return len(_own(view)) > _UNSERVED
+    return _unproductive(view, _FED_UP)
+
+
+def _is_let_down(view: View) -> bool:
+    """Whether their last remarks, all of them unasked, changed nothing."""
+    heard = [one.text for one in view.messages if one.role == "agent"][-_LET_DOWN:]
+    return _unproductive(view, _LET_DOWN) and not any("?" in text for text in heard)
+
+
+def _unproductive(view: View, rounds: int) -> bool:
+    """Whether the person has rated so many rounds in a row as unproductive, up to the last."""
     rated = [r.event.rating for r in view.records if isinstance(r.event, ProgressRated)]
-    last = rated[-_FED_UP:]
-    return len(last) == _FED_UP and all(one is not None and one <= _BAD for one in last)
+    last = rated[-rounds:]
+    return len(last) == rounds and all(one is not None and one <= _BAD for one in last)
+
+
+def _given_up(verb: Verb) -> Verb:
+    """The verb; an end becomes one out of disappointment."""
+    if not isinstance(verb, Finish) or verb.reason != "finished":
+        return verb
+    detail = "nothing comes of it" if verb.detail.startswith("satisfied") else verb.detail
+    return Finish(detail, "abandoned")
 
 
 def _has_worked(view: View) -> bool:

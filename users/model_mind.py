@@ -236,12 +236,16 @@ def _manner(persona: Persona) -> str:
 
 
 def _manners(persona: Persona) -> Iterator[str]:
-    """A persona's rates, in words: how often it asks back, repeats itself, refuses, complains and praises."""
+    """A persona's rates, in words: how often it asks back, repeats itself, refuses, contradicts, complains and praises."""
     rates = (
         (persona.questions, "put what you say as a question"),
         (persona.queries, "if you are asked something, first ask back what is meant"),
         (persona.repeats, "say once more what you said last, since nothing came of it"),
         (persona.refuses, "turn down an offer or a request for approval, without a reason"),
+        (
+            persona.corrects,
+            "contradict what is said about you or your work, if you believe otherwise",
+        ),
         (persona.complains, "complain first, if the others have just got you nowhere"),
         (persona.praises, "praise or thank first, if the others have just helped you"),
         (persona.asides, "begin with a short sentence beside the point"),

@@ -91,6 +91,7 @@ class Persona(msgspec.Struct, frozen=True, kw_only=True):
         queries: share of questions to which it first asks back what is meant.
         repeats: share of what it says of an output that is its last message once more.
         refuses: share of approvals and offers that it refuses without a visible reason.
+        corrects: share of what is said about it and its work that it contradicts if it believes otherwise.
         complains: share of its messages after a round that it rates 1 or 2 that begin with a complaint.
         praises: share of its messages after a round that it rates 4 or 5 that begin with praise.
         asides: share of its other messages that begin with something beside the point.
@@ -114,6 +115,7 @@ class Persona(msgspec.Struct, frozen=True, kw_only=True):
     queries: _Share = 0.1
     repeats: _Share = 0.04
     refuses: _Share = 0.1
+    corrects: _Share = 0.3
     complains: _Share = 0.15
     praises: _Share = 0.25
     asides: _Share = 0.4
@@ -158,6 +160,7 @@ PERSONAS: Mapping[str, Persona] = {
             ambiguous=0.3,
             mishears=0.15,
             contentment=0.7,
+            corrects=0.1,
             asides=0.1,
             stamina=15.0,
         ),

@@ -59,6 +59,14 @@ def tune_command(
             min=0, max=_WEIGHT, help="Utility that a minute of the human's time is worth."
         ),
     ] = 0.005,
+    behind: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            max=_WEIGHT,
+            help="Weight of being worse than the one- or the two-stage agent in utility, drop or time.",
+        ),
+    ] = 0.0,
     seed: Annotated[int, typer.Option(help="Seed for the optimiser.")] = 0,
     dataset: options.Dataset = None,
     concurrency: Annotated[int, typer.Option(min=1, help="Sessions at the same time.")] = 16,
@@ -92,7 +100,7 @@ def tune_command(
         sessions=sessions,
         trials=trials,
         seed=seed,
-        weights=Weights(drop=drop, price=price),
+        weights=Weights(drop=drop, price=price, behind=behind),
         concurrency=concurrency,
     )
     collect_rarely()

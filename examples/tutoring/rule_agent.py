@@ -140,8 +140,13 @@ class _Writer:
         stuck = next((i for i in memory.items if i.number in (said.stuck, said.begs)), None)
         if stuck is not None and (memory.sheet or self._style == "reactive"):
             return self._help(stuck, begs=bool(said.begs))
-        parts = [self._opening(), *self._feedback()]
-        taught = self._due()
+        held = next((i for i in memory.items if i.number == said.disputes), None)
+        if held is not None:
+            return self._insist(held)
+        corrected = self._corrected()
+        owned = "" if corrected is None else self._say("mistaken")
+        parts = [self._opening(), owned, *self._feedback()]
+        taught = corrected or self._due()
         if taught is not None:
             parts += (self._back_to(taught.component), self._teach(taught))
         elif (said.lost or said.begs) and memory.asked:
@@ -235,6 +240,21 @@ class _Writer:
         problem, answer = self._made.problem(component, "plain", number)
         self._teaches(Lesson("example", component), problem)
         return self._say("example", problem=problem, answer=answer, rule=RULES[component])
+
+    def _corrected(self) -> Diagnosis | None:
+        """The rule by which the student says they work, if they have just corrected a wrong guess at it."""
+        name = self._memory.corrected
+        return Diagnosis(MISCONCEPTIONS[name].component, name, sure=True) if name else None
+
+    def _insist(self, item: Item) -> Script:
+        """Says once more that an answer is wrong, and takes up the rule that the student holds to."""
+        tried = [one for one in self._causes if one.number == item.number]
+        used = components_in(item.problem)
+        weakest = min(used, key=lambda one: self._belief.known[one])
+        component = self._causes[tried[-1]].component if tried else weakest
+        text = self._say("sure", said=item.answer, problem=item.problem)
+        text += f" {self._teach(self._belief.diagnosis(component))}"
+        return Script((), text, self._say("again", number=item.number, problem=item.problem))
 
     def _rescue(self, problem: str) -> str:
         """Help for a student who has no idea."""

@@ -28,10 +28,10 @@ from ...users.judgement import QUESTION, Felt, felt, rated
 from ...users.personas import Persona
 from ...users.simulated import UserIntent
 from .language.answers import SAYING, read_said
-from .language.teaching import Taught, read_teaching
-from .maths.expressions import find_problems
-from .maths.rules import MISCONCEPTIONS
-from .maths.solving import components_in
+from .language.teaching import Taught, read_misconceptions, read_teaching
+from .maths.expressions import find_problems, parse_problem
+from .maths.rules import MISCONCEPTIONS, Component
+from .maths.solving import components_in, keeping, solve_by
 from .sheet import LOOK_AGAIN, RIGHT, Item, answered, number_of, write_sheet, written
 from .student.changing import StudentMemory
 from .student.student import Attempt, Student, attempt, tiredness
@@ -55,6 +55,9 @@ _NOTICED, _SEEN = 0.1, 0.3
 
 _EARLY: Final = 3
 """Own messages, the request included, while questions are welcome though no homework gets done."""
+
+_CERTAIN: Final = 0.65
+"""A student with at least this P(L) no longer holds to a misconception."""
 
 _DOUBT: Final = 0.6
 """A student who knows that they are bad at something asks before they try, below this P(L)."""
@@ -148,8 +151,11 @@ class StudentUser:
             return _Step("answer", (Say(SAYING.say("no idea", words)),))
         if asked and self._refuses(view, persona, words):
             return _Step("answer", (Say(SAYING.say("not now", words)),))
+        disputed = self._disputes(view, student, items[:_AT_ONCE], persona, words)
+        if disputed is not None:
+            return disputed
         if asked:
-            return self._answer(student, asked[:_AT_ONCE], persona, words)
+            return self._answer(view, student, asked[:_AT_ONCE], persona, words)
         if items:
             return self._write(student, items[:_AT_ONCE], answers, words)
         if answers:
@@ -170,20 +176,24 @@ class StudentUser:
             if self._doubtful(view, student, item):
                 break
             batch.append(item)
+        disputed = self._disputes(view, student, batch, persona, words)
+        if disputed is not None:
+            return disputed
         return self._write(student, batch, {}, words)
 
     def _answer(
-        self, student: Student, asked: Sequence[str], persona: Persona, words: Random
+        self, view: View, student: Student, asked: Sequence[str], persona: Persona, words: Random
     ) -> _Step:
         """Works out problems, and says what comes out; perhaps how, or not quite clearly."""
-        said = []
+        said = [self._corrects(view, student, persona, words)]
         for problem in asked:
             heard = _misheard(problem, words) if words.random() < persona.mishears else problem
             tried = attempt(student, heard, words)
             key = "result" if len(asked) == 1 else "result of"
             if tried.answer is not None and words.random() < persona.ambiguous and len(asked) == 1:
                 whole = tried.answer.denominator == 1
-                key = "fuzzy" if whole else "fuzzy fraction"
+                signed = "fuzzy" if "-" in problem else "fuzzy sum"
+                key = signed if whole else "fuzzy fraction"
             if tried.answer is None:
                 said.append(SAYING.say("no idea", words))
                 continue
@@ -192,7 +202,7 @@ class StudentUser:
             fields = {"answer": answer, "problem": problem, "size": size, "near": near}
             said.append(
                 words.choice(SAYING.variants(key, **fields))
-                if said
+                if any(said)
                 else SAYING.say(key, words, **fields)
             )
             if len(asked) == 1 and words.random() < _TELLS:
@@ -207,6 +217,37 @@ class StudentUser:
         does = MISCONCEPTIONS[student.believes[tried.wrong[0]]].does
         text = words.choice(SAYING.variants("working", does=does))
         return text[:1].upper() + text[1:]
+
+    def _corrects(self, view: View, student: Student, persona: Persona, words: Random) -> str:
+        """Says what they do, if the tutor believes that they do something else."""
+        told = [
+            MISCONCEPTIONS[name]
+            for message in _heard(view)
+            for name in read_misconceptions(message)
+        ]
+        for one in told:
+            own = student.believes[one.component]
+            mistaken = own != one.name and student.knows[one.component] < _CERTAIN
+            if mistaken and words.random() < persona.corrects:
+                return words.choice(SAYING.variants("not mine", does=MISCONCEPTIONS[own].does))
+        return ""
+
+    def _disputes(
+        self, view: View, student: Student, items: Sequence[Item], persona: Persona, words: Random
+    ) -> _Step | None:
+        """Holds to an answer that was marked wrong, once for each, if they are sure of their rule."""
+        before = [read_said(text, ()).disputes for text in own_messages(view)[1:]]
+        for item in items:
+            if item.mark != LOOK_AGAIN or item.number in before:
+                continue
+            own = _own_rule(student, item)
+            if own is not None and words.random() < persona.corrects:
+                does, answer = MISCONCEPTIONS[student.believes[own]].does, item.answer
+                fields = {"number": item.number, "answer": answer, "does": does}
+                return _Step(
+                    "feedback", (Say(words.choice(SAYING.variants("disputes", **fields))),)
+                )
+        return None
 
     def _write(
         self, student: Student, items: Sequence[Item], copied: dict[int, str], words: Random
@@ -226,7 +267,8 @@ class StudentUser:
         worked = [one for one in answers if one not in copied]
         if worked:
             listed = [SAYING.variants("one", answer=answers[n], number=n)[0] for n in worked]
-            said = SAYING.say("wrote", words, answers=spelled(listed))
+            same = all(item.answer == answers[item.number] for item in items)
+            said = SAYING.say("same" if same else "wrote", words, answers=spelled(listed))
         else:
             said = SAYING.say("copied", words)
         verbs: tuple[Verb, ...] = (Submit(write_sheet(sheet), overwrite=True), Say(said))
@@ -320,14 +362,26 @@ def _is_at_work(view: View) -> bool:
     return False
 
 
+def _own_rule(student: Student, item: Item) -> Component | None:
+    """The component for which a wrong answer follows from a misconception that the student is sure of."""
+    for one in components_in(item.problem):
+        if one in student.unsure or student.knows[one] >= _CERTAIN:
+            continue
+        found = solve_by(parse_problem(item.problem), keeping({one: student.believes[one]}))
+        if found.answer is not None and found.answer == number_of(item.answer):
+            return one
+    return None
+
+
+def _heard(view: View) -> list[str]:
+    """The tutor's messages since the student's last act."""
+    since = last_act(view)
+    return [one.text for one in view.messages if one.role == "agent" and one.version > since]
+
+
 def _taught(view: View) -> Taught:
     """The combined content of the tutor's messages since the student's last act."""
-    since = last_act(view)
-    parts = [
-        read_teaching(message.text)
-        for message in view.messages
-        if message.role == "agent" and message.version > since
-    ]
+    parts = [read_teaching(text) for text in _heard(view)]
     return Taught(
         tuple(dict.fromkeys(one for part in parts for one in part.asked)),
         tuple(dict.fromkeys(one for part in parts for one in part.items)),

@@ -228,3 +228,22 @@ def test_what_is_added_holds_nothing_about_a_task() -> None:
         assert not is_deferral(text)
         assert not PATTERNS.read(text)
         assert read_said(text, ()) == Said()
+
+
+@pytest.mark.parametrize(("ratings", "reason"), [([2, 1, 2], "abandoned"), ([2, 1, 3], "finished")])
+async def test_who_ends_after_three_unproductive_rounds_has_given_up(
+    ratings: list[int], reason: str
+) -> None:
+    facts = [by("human", ProgressRated(round=n, rating=r)) for n, r in enumerate(ratings, 1)]
+    mind = Mannered(Mind(Decision((Finish("satisfied with the output"),))))
+    seen = view(REQUEST, DRAWN, *facts)
+    [verb] = (await mind.compose(seen, find_persona(OFF), "finish")).verbs
+    assert isinstance(verb, Finish)
+    assert verb.reason == reason
+    assert ("satisfied" in verb.detail) == (reason == "finished")
+
+
+async def test_people_do_not_ask_what_an_open_question_means() -> None:
+    asks = f"{OFF}+queries=1".replace("+queries=0", "")
+    for question in ("Is there anything else that I should know?", "Where shall I look next?"):
+        assert await told(view(REQUEST, DRAWN, said(question)), asks, "answer") == "I want it blue."

@@ -40,6 +40,10 @@ SAYING: Final = Phrases(
             "something with {size}, but I am not sure about the sign.",
             "either {size} or minus {size}, I keep mixing that up.",
         ),
+        "fuzzy sum": (
+            "roughly {size}, but I lost track in the middle.",
+            "about {size}, perhaps. I did it in my head.",
+        ),
         "fuzzy fraction": (
             "some fraction, a bit more than {near} perhaps.",
             "I have it somewhere in my notes, roughly {near}.",
@@ -56,7 +60,24 @@ SAYING: Final = Phrases(
             "{answers}, is that better?",
             "here is what I get: {answers}.",
         ),
+        "same": (
+            "I still get {answers}.",
+            "it comes out as {answers} again.",
+            "I have tried again, and it is still {answers}.",
+            "once more I get {answers}.",
+        ),
         "one": ("{answer} for number {number}",),
+        "disputes": (
+            "No, I am quite sure that number {number} is {answer}: I {does}.",
+            "No, that is not a mistake: I {does}, so number {number} is {answer}.",
+            "I do not think that number {number} is wrong: I {does}, and get {answer}.",
+            "That can't be wrong: in number {number} I {does}, and get {answer}.",
+        ),
+        "not mine": (
+            "No, that is not what I do: I {does}.",
+            "No, that is not how I did it: I {does}.",
+            "I think you misunderstood me: I {does}.",
+        ),
         "copied": (
             "thanks, I have copied that.",
             "great, I have put that on the sheet.",
@@ -108,7 +129,9 @@ SAYING: Final = Phrases(
 
 _READ: Final = Patterns(
     {
+        "disputes": r"\bquite sure that number\b|\bnot a mistake\b|\bdo not think that number\b|\bcan't be wrong: in number\b",
         "not now": r"\bnot now\b|\bskip (?:that|it)\b|\bno extra problems\b",
+        "not mine": r"\bnot what I do\b|\bnot how I did\b|\bmisunderstood me\b",
         "begs": r"\bjust (?:tell|give)\b|can you do it|\bgive me the answer",
         "stuck": r"\b(?:don't|do not) (?:get|understand)\b|how do I start|what do I (?:have to )?do"
         r"|makes no sense|\bstuck (?:on|in|with)\b|no idea how number",
@@ -136,16 +159,20 @@ class Said(NamedTuple):
         items: numbers of items with the answers to them.
         stuck: number of the item that they do not know how to begin; 0 for none.
         begs: number of the item of which they want the answer; 0 for none, -1 for the problem asked.
+        disputes: number of the item that they hold to be right although it was marked wrong; 0 for none.
         lost: whether they cannot do the problem asked.
         unclear: whether they seem to answer, but unreadably.
+        corrects: whether they say that the tutor is wrong about what they do.
     """
 
     results: tuple[tuple[str, Fraction], ...] = ()
     items: tuple[tuple[int, Fraction], ...] = ()
     stuck: int = 0
     begs: int = 0
+    disputes: int = 0
     lost: bool = False
     unclear: bool = False
+    corrects: bool = False
 
 
 @lru_cache(maxsize=512)
@@ -159,6 +186,8 @@ def read_said(text: str, asked: tuple[str, ...]) -> Said:
     heard = {one.key for one in _READ.read(text)}
     named = _ITEM.search(text)
     number = int(named[1]) if named else 0
+    if "disputes" in heard:
+        return Said(disputes=number)
     if "not now" in heard:
         return Said()
     if "begs" in heard:
@@ -167,14 +196,16 @@ def read_said(text: str, asked: tuple[str, ...]) -> Said:
         return Said(stuck=number)
     if "no idea" in heard or is_deferral(text):
         return Said(lost=True)
+    corrects = "not mine" in heard
     if _UNSURE.search(text):
-        return Said(unclear=True)
+        return Said(unclear=True, corrects=corrects)
     pairs = [(item, _number(answer)) for answer, item in _FOR_NUMBER.findall(text)]
     pairs = pairs or [(item, _number(answer)) for item, answer in _OF_NUMBER.findall(text)]
     if pairs:
-        return Said(items=tuple((int(item), one) for item, one in pairs if one is not None))
+        found = tuple((int(item), one) for item, one in pairs if one is not None)
+        return Said(items=found, corrects=corrects)
     results = _results(text, asked)
-    return Said(results=results, unclear=bool(asked) and not results)
+    return Said(results=results, unclear=bool(asked) and not results, corrects=corrects)
 
 
 def _results(text: str, asked: Sequence[str]) -> tuple[tuple[str, Fraction], ...]:

@@ -67,6 +67,14 @@ TEACHING: Final = Phrases(
             "for {problem}, {said} is not correct.",
             "{said} is wrong for {problem}.",
         ),
+        "sure": (
+            "I have checked it once more: {said} is not right for {problem}.",
+            "I see how you got there, but {said} is not correct for {problem}.",
+        ),
+        "mistaken": (
+            "thank you, I had that wrong.",
+            "I see, so that was my mistake.",
+        ),
         "back": ("back to {problem}.", "now to {problem} again."),
         "refute": (
             "it looks as if you {does}.",

@@ -64,6 +64,8 @@ class Memory:
         begged: how often the student asked for help with an item, by number.
         owes: whether the student acted after the tutor's last message.
         ever: whether the tutor has said anything.
+        corrected: the misconception that the student says they have, if their last message corrects the
+            tutor's guess at it, and the tutor has said nothing since; else empty.
     """
 
     def __init__(self) -> None:
@@ -77,6 +79,7 @@ class Memory:
         self.begged: Counter[int] = Counter()
         self.owes = False
         self.ever = False
+        self.corrected = ""
         self.made: dict[tuple[str, str, int], tuple[str, str]] = {}
         self._found: dict[tuple[str, str], Finding] = {}
         self._answers: dict[str, str] = {}
@@ -161,6 +164,7 @@ class Memory:
             if problem not in numbered.values():
                 self.exercises.update(components_in(problem)[:1])
         self.fresh.clear()
+        self.corrected = ""
         self.said, self.owes, self.ever = Said(), False, True
 
     def _taught(self, arguments: Mapping[str, JSON]) -> None:
@@ -188,7 +192,10 @@ class Memory:
             item = next((one for one in self.items if one.number == number), None)
             if item is not None and number_of(item.answer) != answer:
                 self._tried(Try(item.problem, write_number(answer), number))
-        self._seen += read_misconceptions(text)
+        told = read_misconceptions(text)
+        self._seen += told
+        if said.corrects and told:
+            self.corrected = told[-1]
 
     def _sheet(self, text: str, *, own: bool) -> None:
         before, self.items, self.sheet = self.items, read_answers(text, self.items), True

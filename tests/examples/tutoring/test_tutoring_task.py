@@ -6,10 +6,13 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from random import Random
 
 import msgspec
 import pytest
+from duolog.agents.habits import Habits
 from duolog.cli import main
+from duolog.engine.codec import digest
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import (
     ActionTaken,
@@ -22,20 +25,28 @@ from duolog.engine.events import (
     UtilityScored,
 )
 from duolog.engine.records import Record
+from duolog.engine.session.view import View
 from duolog.engine.task import NOBODY, Cell, Setting
 from duolog.examples.tutoring.actions import ACTIONS
 from duolog.examples.tutoring.generator import make_instance
+from duolog.examples.tutoring.language.answers import SAYING, read_said
+from duolog.examples.tutoring.language.teaching import read_misconceptions
 from duolog.examples.tutoring.maths.expressions import write_number
+from duolog.examples.tutoring.maths.rules import MISCONCEPTIONS
 from duolog.examples.tutoring.maths.solving import solve
+from duolog.examples.tutoring.rule_agent import write_script
 from duolog.examples.tutoring.sheet import number_of, read_sheet, written
 from duolog.examples.tutoring.student.fold import StudentFold
 from duolog.examples.tutoring.student.student import profile_of, student_of
+from duolog.examples.tutoring.tutor.memory import Memory
 from duolog.examples.tutoring.tutoring_task import tutoring_task
+from duolog.scoring.turns import Turn, annotate
 from duolog.tasks.kit import HUMAN_ALONE, KitTask
 from duolog.testing import Played, by, played, records_of
 from toy_task import SPEC
 
 TASK = tutoring_task()
+SHEET = "1. -2 + 9 -> ?\n2. 4 - 7 -> -11 [look again]"
 TOGETHER = ("one-stage", "two-stage", "careful", "adaptive")
 
 
@@ -332,3 +343,53 @@ async def test_what_a_tutor_has_checked_is_marked_when_it_speaks(agent: str) -> 
                 unmarked += sum(bool(item.answer and not item.mark) for item in items)
     assert spoken > 9
     assert unmarked == 0
+
+
+# --- what a student contradicts -------------------------------------------------------------------
+
+
+async def test_a_student_who_is_sure_of_a_rule_holds_to_it_once_and_the_tutor_takes_it_up() -> None:
+    held = 0
+    for instance in range(4):
+        one = await play("one-stage", "feedback+corrects=1+queries=0+repeats=0", instance)
+        disputed: list[int] = []
+        for record in trace(one):
+            if not isinstance(record.event, MessageSent):
+                continue
+            text = record.event.text
+            if record.actor == "agent":
+                if disputed and disputed[-1]:
+                    assert "is not right for" in text or "is not correct for" in text
+                    assert f"number {disputed[-1]}" in text
+                disputed.append(0)
+            elif number := read_said(text, ()).disputes:
+                assert number not in disputed
+                assert read_misconceptions(text)
+                labels = annotate(Turn(text=text, before="That is not right. Can you try again?"))
+                assert labels is not None
+                assert labels & {"correction", "deny"}
+                disputed.append(number)
+        held += sum(map(bool, disputed))
+        quiet = await play("one-stage", "feedback+corrects=0", instance)
+        assert not any(read_said(text, ()).disputes for text in said(trace(quiet), "user"))
+    assert held >= 4
+
+
+def test_a_tutor_owns_up_to_a_wrong_guess_at_what_the_student_does() -> None:
+    own = SAYING.variants("not mine", does=MISCONCEPTIONS["first-sign-wins"].does)
+    for text in own:
+        memory = Memory()
+        opened = SessionOpened(task="tutoring", instance="0", participants=(), clock="virtual")
+        seen = View("agent", "agent", seed=1)
+        facts = (
+            by("human", MessageSent(text="1. -2 + 9\n2. 4 - 7"), actor="user"),
+            by("agent", SnapshotTaken(content=SHEET, digest=digest(SHEET)), actor="agent"),
+            by("agent", MessageSent(text="My guess is that you add the two sizes."), actor="agent"),
+            by("human", MessageSent(text=f"{text} I get -3."), actor="user"),
+        )
+        for record in records_of(opened, *facts):
+            seen.feed(record)
+        memory.read(seen)
+        assert memory.corrected == "first-sign-wins"
+        script = write_script(memory, "reactive", Random(1), Habits())
+        assert script.acts or "wrong" in script.text or "mistake" in script.text
