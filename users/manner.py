@@ -342,7 +342,7 @@ def gives_up(view: View) -> bool:
 
 
 def _is_let_down(view: View) -> bool:
-    """Whether their last remarks, all of them unasked, changed nothing."""
+    """Whether their last messages changed nothing, although the agent had asked nothing."""
     heard = [one.text for one in view.messages if one.role == "agent"][-_LET_DOWN:]
     return _unproductive(view, _LET_DOWN) and not any("?" in text for text in heard)
 
