@@ -61,15 +61,15 @@ class _Conversion:
 
             raise BadParameter(expected(error.message, value), ctx=ctx, param=param) from error
 
-    def _usual(self, value: object) -> str | int | list[str] | None:
+    def _usual(self, value: object) -> object:
         """The value as it is passed on; None if typer is to convert it."""
         annotation: object = self._descriptor.annotation
         among = get_args(annotation) if get_origin(annotation) is Literal else ()
         if isinstance(value, (list, tuple)):
             texts = [one for one in value if isinstance(one, str)]
             return texts if annotation == list[str] and len(texts) == len(value) else None
-        if not isinstance(value, str):
-            return None
+        if not isinstance(value, str):  # a default, or a flag
+            return value if annotation in (bool, int) and type(value) is annotation else None
         if annotation is str or value in among:
             return value
         if annotation is int and value.isascii() and value.isdecimal() and len(value) < _LONG:

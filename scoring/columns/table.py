@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
+from operator import attrgetter, itemgetter, methodcaller
 from typing import Any, Final, Generic, TypeAlias, TypeVar, final
 
 import msgspec
@@ -381,9 +381,9 @@ class ColumnsBuilder:
         self._rounds += len(points)
         self._waiting = []
         for name in _NUMBERS:
-            self._put(name, at, column_of(_given(getattr(row, name)) for row in rows))
+            self._put(name, at, _given([*map(attrgetter(name), rows)]))
         for name in _FLAGS:
-            self._put(name, at, np.array([getattr(row, name) for row in rows], np.bool_))
+            self._put(name, at, np.array([*map(attrgetter(name), rows)], np.bool_))
         self._code("state", at, [row.state for row in rows])
         self._code("instance", at, [row.instance for row in rows])
         self._code("scorer", at, [row.scorer for row in rows])
@@ -399,24 +399,32 @@ class ColumnsBuilder:
             self._code(f"={name}", at, [row.labels.get(name) for row in rows])
         works = [row.process or _NO_PROCESS for row in rows]
         for name in PROCESS_MEASURES:
-            self._put(f"process_{name}", at, column_of(getattr(one, name) for one in works))
-        self._put("utility", round_at, column_of(_given(point.utility) for point in points))
-        self._put("value", round_at, column_of(point.value for point in points))
+            self._put(f"process_{name}", at, column_of(map(attrgetter(name), works)))
+        self._put("utility", round_at, _given([*map(attrgetter("utility"), points)]))
+        self._put("value", round_at, column_of(map(attrgetter("value"), points)))
         self._put("rating", round_at, np.array([point.rating or 0 for point in points], np.int8))
         for name in _ROUND_FLAGS:
-            flags = np.array([getattr(point, name) for point in points], np.bool_)
-            self._put(name, round_at, flags)
+            self._put(name, round_at, np.array([*map(attrgetter(name), points)], np.bool_))
         spent = [point.effort for point in points]
-        for name in dict.fromkeys(name for names in set(map(tuple, spent)) for name in names):
-            self._put(f"~{name}", round_at, column_of(effort.get(name) for effort in spent))
+        kinds = set(map(tuple, spent))
+        for name in dict.fromkeys(name for names in kinds for name in names):
+            # Mostly, all rounds have the same measures.
+            get = (
+                itemgetter(name)
+                if all(name in names for names in kinds)
+                else methodcaller("get", name)
+            )
+            self._put(f"~{name}", round_at, column_of(map(get, spent)))
 
     def _put(self, name: str, at: int, column: Array) -> None:
         self._parts.setdefault(name, []).append((at, column))
 
     def _code(self, name: str, at: int, values: Iterable[Hashable]) -> None:
         known = self._known.setdefault(name, {None: -1})
-        codes = [known.setdefault(value, len(known) - 1) for value in values]
-        self._put(name, at, np.array(codes, np.int32))
+        values = [*values]
+        for value in dict.fromkeys(values):
+            known.setdefault(value, len(known) - 1)
+        self._put(name, at, np.array([*map(known.__getitem__, values)], np.int32))
 
     def _of(self, name: str, count: int) -> Array:
         """A column of all rows; a label or a measure may have come up late."""
@@ -437,6 +445,12 @@ _NO_PROCESS: Final = Process(initiatives={})
 _INFINITE: Final = float("inf")
 
 
-def _given(value: float | None) -> float | None:
-    """A number as it was given: one that is not a number is not taken for a missing one."""
-    return _INFINITE if value is not None and math.isnan(value) else value
+def _given(values: Sequence[float | None]) -> Floats:
+    """A column of numbers as they were given: one that is not a number is not taken for a missing one."""
+    column = column_of(values)
+    missing = np.isnan(column)
+    if int(missing.sum()) > values.count(None):
+        for at in np.flatnonzero(missing).tolist():
+            if values[at] is not None:
+                column[at] = _INFINITE
+    return column

@@ -262,7 +262,8 @@ class _ReportFold:
         clusters = self._columns.problems(rows) if self._formal else None
         if clusters is not None:
             known = clusters[clusters >= 0]
-            clusters = clusters if len(np.unique(known)) < len(known) else None
+            repeated = len(known) and np.bincount(known).max() > 1
+            clusters = clusters if repeated else None
         return Sample(columns, self._resamples, seed, clusters)
 
     def _baseline(self, labels: Mapping[str, str], rows: Integers) -> Group:

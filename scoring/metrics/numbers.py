@@ -28,13 +28,17 @@ def mean(values: Iterable[float]) -> float | None:
     return float((Fraction(total) + Fraction(rest)) / len(items))
 
 
-def sem(values: Sequence[float]) -> float | None:
+def sem(values: Sequence[float] | NDArray[np.float64]) -> float | None:
     """The standard error of the mean, s / √n with s of ddof 1; None for fewer than two values."""
+    import numpy as np
+
     n = len(values)
     if n < 2:
         return None
-    centre = math.fsum(values) / n
-    variance = math.fsum((value - centre) ** 2 for value in values) / (n - 1)
+    found = np.asarray(values, np.float64)
+    centre = math.fsum(found.tolist()) / n
+    with np.errstate(invalid="ignore", over="ignore"):  # of values that are not finite
+        variance = math.fsum(np.square(found - centre).tolist()) / (n - 1)
     return math.sqrt(variance) / math.sqrt(n)
 
 

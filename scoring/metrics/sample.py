@@ -48,6 +48,9 @@ _LEAST_DEFINED: Final = 0.95
 _CHUNK: Final = 1 << 21
 """Counts of draws that are held at once."""
 
+_DRAWN: Final = 1 << 14
+"""Sessions that are drawn at once."""
+
 _STEP: Final = 1e-30
 """Imaginary step of a derivative: exact, since no two close numbers are subtracted."""
 
@@ -162,7 +165,7 @@ class Sample:
             else:
                 values = present.tolist()
                 centre = mean(values)
-                found = _Summary(len(values), np.nan if centre is None else centre, sem(values))
+                found = _Summary(len(values), np.nan if centre is None else centre, sem(present))
             self._summaries[name] = found
         return found
 
@@ -243,9 +246,14 @@ def draws(n: int, resamples: int, seed: str) -> Iterator[Floats]:
     )
     together = max(1, _CHUNK // n)
     for begin in range(0, resamples, together):
-        counts = np.empty((min(together, resamples - begin), n))
-        for row in counts:
-            row[:] = np.bincount(chance.integers(0, n, n, dtype=np.int32), minlength=n)
+        many = min(together, resamples - begin)
+        counts = np.empty((many, n))
+        step = max(1, _DRAWN // n)  # few enough numbers that they stay in the caches
+        for at in range(0, many, step):
+            part = counts[at : at + step]
+            drawn = chance.integers(0, n, part.shape, dtype=np.int32)
+            drawn += (np.arange(len(part), dtype=np.int32) * n)[:, None]
+            part[:] = np.bincount(drawn.ravel(), minlength=part.size).reshape(part.shape)
         yield counts
 
 
