@@ -264,6 +264,7 @@ async def _serve(
             stopping=stopping,
             forks=forks,
             alerts=alerts,
+            links_at=None if token is None or read_only else _links_file(log.url),
         )
         parts = PARTS
         host = SessionHost(
@@ -302,6 +303,12 @@ async def _serve(
         tasks.cancel_scope.cancel()
     if failures:  # those who take part have left in order
         raise failures[0]
+
+
+def _links_file(url: str) -> Path | None:
+    """The file next to a log that lists its shared links; None if the log is not a file."""
+    path = url.removeprefix("sqlite:///").partition("?")[0]
+    return Path(f"{path}.links") if url.startswith("sqlite:///") else None
 
 
 async def _follow(index: SessionIndex, server: HttpServer, failures: list[DuologError]) -> None:

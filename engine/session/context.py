@@ -19,6 +19,7 @@ from ..events import (
     ApprovalAsked,
     ApprovalGiven,
     DraftDropped,
+    FeedbackGiven,
     MessageSent,
     NoteTaken,
     Participant,
@@ -33,6 +34,7 @@ from .commands import (
     UNNAMED,
     Command,
     GiveApproval,
+    GiveFeedback,
     RateProgress,
     RecordEvent,
     Sender,
@@ -219,6 +221,23 @@ class ActorContext:
             ContextError: there is no such round, or no agent has acted yet.
         """
         return (await self.emit(Rate(rating, explanation, round)))[0]
+
+    async def feedback(self, of: int, edits_kept: float, *, id: str | None = None) -> Record:
+        """Says which share of the edits of a snapshot the actor has kept, in [0, 1].
+
+        Args:
+            of: trace version of the snapshot.
+            edits_kept: the share.
+            id: see ``emit``.
+
+        Raises:
+            ContextError: the share is not in [0, 1].
+        """
+        self._guard.check()
+        if not 0.0 <= edits_kept <= 1.0:
+            raise ContextError(f"the share of edits kept lies in [0, 1], not {edits_kept!r}")
+        given = FeedbackGiven(edits_kept=edits_kept, of=of)
+        return (await self._send([GiveFeedback(given)], id))[0]
 
     async def yield_turn(self, reason: str = "") -> None:
         """Says that the actor leaves the turn to the others; silent if it has not acted since it

@@ -240,7 +240,7 @@ class People:
             if person.assigned is not None or person.withdrew:
                 return
             if agreed and self._is_full():
-                raise InvalidInput("this study has all its participants")
+                raise InvalidInput("this study has all the participants that it needs")
             events: list[Event] = [ConsentGiven(study=self.study.name, agreed=agreed, text=text)]
             if agreed:
                 before = [

@@ -114,10 +114,10 @@ class _Routes:
             name = known
         elif parameter:
             return self._page(
-                "Open the study by its link",
+                "Please open your own link",
                 tag(
                     "p",
-                    f"The link has to name you as {parameter}. Please use the link you were sent.",
+                    f"The link lacks {parameter}, which says who you are. Please open the link that you were sent.",
                 ),
                 status=403,
             )
@@ -145,24 +145,29 @@ class _Routes:
                     study.title,
                     rich_text(study.consent),
                     _buttons(
-                        "consent", ("yes", "I agree, and take part"), ("no", "I do not take part")
+                        "consent",
+                        ("yes", "I agree to take part"),
+                        ("no", "I do not want to take part"),
                     ),
                 )
             case "declined":
                 return self._page(
-                    "You do not take part",
-                    tag("p", "Nothing of you was kept but that somebody declined."),
-                    _buttons("consent", ("yes", "I have changed my mind, and take part")),
+                    "You are not taking part",
+                    tag("p", "We kept nothing about you, only that someone declined."),
+                    _buttons("consent", ("yes", "I have changed my mind and want to take part")),
                 )
             case "full":
                 return self._page(
                     study.title,
-                    tag("p", "This study has all its participants. Thank you for coming."),
+                    tag(
+                        "p",
+                        "This study has all the participants that it needs. Thank you for your interest.",
+                    ),
                 )
             case "withdrawn":
                 return self._page(
                     "You have left the study",
-                    tag("p", "What was recorded of you is erased. You can close this page."),
+                    tag("p", "Your data have been deleted. You can close this page."),
                 )
             case "questions":
                 assert step.questionnaire is not None
@@ -199,9 +204,9 @@ class _Routes:
     async def _working(self, request: Request, name: str, step: Step) -> Response:
         begun = self._people.person(name).begun[step.place or 0]
         response = self._page(
-            "Your session is open",
-            tag("p", "You can go on where you were."),
-            tag("p", tag("a", "Go on", href=_seat_address(begun.session), class_="primary")),
+            "Your session is still open",
+            tag("p", "You can continue where you left off."),
+            tag("p", tag("a", "Continue", href=_seat_address(begun.session), class_="primary")),
             step=step,
         )
         return await self._let_in(request, response, begun.session)
@@ -212,11 +217,13 @@ class _Routes:
             for begun in self._people.person(name).begun.values():
                 result = (await self._sittings.result(begun.session)).get("final")
                 if isinstance(result, float):
-                    part = f"Part {begun.place}: " if len(self._study.condition) > 1 else ""
-                    text = f"{part}{result:.0%} of what counts was reached at the end."
+                    part = f" in part {begun.place}" if len(self._study.condition) > 1 else ""
+                    text = f"You reached {result:.0%} of what was possible{part}."
                     lines.append(tag("p", text, class_="reached"))
         if self._study.completion:
-            link = tag("a", "Finish, and return to where you came from", href="/study/completed")
+            link = tag(
+                "a", "Finish and return to the site that you came from", href="/study/completed"
+            )
             lines.append(tag("p", link))
         return self._page("Thank you", *lines)
 
@@ -235,9 +242,9 @@ class _Routes:
             "Leave the study",
             tag(
                 "p",
-                "Your messages, your answers and what you made are erased. This cannot be undone.",
+                "Your messages, your answers and what you made will be deleted. This cannot be undone.",
             ),
-            _buttons("withdraw", ("yes", "Leave, and erase my data")),
+            _buttons("withdraw", ("yes", "Leave and delete my data")),
             tag("p", tag("a", "Back to the study", href="/study")),
             leave=False,
         )
@@ -252,7 +259,7 @@ class _Routes:
         said = _decoded(_decode_consent, await read_body(request, _BODY))
         if said.agreed:  # before that, nothing of them is kept
             if (await self._people.step(name)).kind == "full":
-                raise InvalidInput("this study has all its participants")
+                raise InvalidInput("this study has all the participants that it needs")
             parameter = self._study.recruitment.participant
             if parameter and self._recruits.pseudonym(said.ids.get(parameter, "")) == name:
                 await self._recruits.keep(name, said.ids)
@@ -325,6 +332,7 @@ class _Routes:
             progress,
             tag("h1", heading),
             *contents,
+            tag("noscript", tag("p", "This study needs JavaScript.")),
             tag("p", "", id="said", role="alert", class_="problem", hidden=True),
             foot if leave and step is not None else None,
             id="main",
@@ -354,7 +362,14 @@ def _buttons(does: Literal["consent", "begin", "withdraw"], *choices: tuple[str,
     return tag(
         "form",
         *(
-            tag("button", text, type="submit", value=value, class_=None if at else "primary")
+            tag(
+                "button",
+                text,
+                type="submit",
+                value=value,
+                class_=None if at else "primary",
+                disabled=True,  # until its script is there: else the browser would lose the address
+            )
             for at, (value, text) in enumerate(choices)
         ),
         data_does=does,
@@ -374,7 +389,7 @@ def _questions(one: Questionnaire, step: Step, name: str) -> Sequence[Node]:
                 tag(
                     "span", f"{len(items)} questions", id="answered", role="status", class_="quiet"
                 ),
-                tag("button", "Continue", type="submit", class_="primary"),
+                tag("button", "Continue", type="submit", class_="primary", disabled=True),
                 class_="next",
             ),
             data_does="answers",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TypeAlias
 
 import anyio
@@ -72,6 +73,7 @@ def make_bench(
     stopping: anyio.Event | None = None,
     forks: Forker | None = None,
     alerts: Sequence[AlertRule] = (),
+    links_at: Path | None = None,
 ) -> Workbench:
     """The shared state of a workbench's parts; ``sessions.run()`` is for the caller to run.
 
@@ -85,6 +87,7 @@ def make_bench(
         stopping: set when the server stops, so that event streams end.
         forks: begins forks of sessions; None to disable them.
         alerts: the rules of which the page of alerts shows when they fired.
+        links_at: the file that keeps the list of shared links; None to forget it at the end.
     """
     options = options or Options()
     index = SessionIndex(log)
@@ -102,7 +105,7 @@ def make_bench(
         stopping=stopping or anyio.Event(),
         places=frozenset(places),
         forks=forks,
-        links=Links(access, log),
+        links=Links(access, log, links_at),
         contents=ContentSearch(log),
         alerts=tuple(alerts),
     )

@@ -71,13 +71,13 @@ class _Routes:
             address = parse_address(request.query_params.multi_items()).first_page()
         except InvalidInput as error:
             address, problem = ListAddress(), str(error)
-        which = "all sessions" if address.plain else "the sessions that the list shows"
+        which = "all sessions" if address.plain else "the sessions in the list"
         contents: list[Node] = [
             tag("h1", "Compare"),
             tag("p", problem, class_="problem", role="alert") if problem else None,
             tag(
                 "p",
-                f"The report of {which}. ",
+                f"A report on {which}. ",
                 tag("a", "Change the filters", href=str(address)),
                 class_="note",
             ),

@@ -23,6 +23,12 @@ _PLACES: Final = (
     ("/new", "New session"),
 )
 _TITLE: Final = 80
+_PROBLEMS: Final = {
+    401: "Please sign in",
+    403: "You cannot open this",
+    404: "Not found",
+    429: "Too many requests",
+}
 _KEYS: Final = {
     "/sessions": (
         ("/", "filter, or search"),
@@ -82,7 +88,9 @@ def page(
         tag("span", "Duolog", class_="brand"),
         tag("nav", *navigation, aria_label="Pages"),
         tag("span", shorten(workbench.name, _TITLE) if identity.reads_log else None, class_="log"),
-        tag("span", identity.role, class_="role", title="what you may do here"),
+        tag("span", identity.role, class_="role", title="what you may do here")
+        if identity.reads_log
+        else None,
         tag("button", "Share", type="button", id="show-share", aria_haspopup="dialog")
         if shares
         else None,
@@ -144,7 +152,14 @@ def problem_page(message: str, status: int) -> Response:
     """A page that explains why it is empty, and links to the sessions."""
     back = tag("p", tag("a", "All sessions", href="/sessions"))
     said = tag("p", message, class_="problem", role="alert")
-    main = tag("main", tag("h1", "Nothing to be seen"), said, back, id="main", class_="entrance")
+    main = tag(
+        "main",
+        tag("h1", _PROBLEMS.get(status, "This does not work")),
+        said,
+        back,
+        id="main",
+        class_="entrance",
+    )
     return HTMLResponse(document(_head("Duolog workbench"), tag("body", main)), status)
 
 

@@ -25,9 +25,8 @@ from .access.guard import identity_of
 from .access.roles import readers
 from .events import message, position_of, streaming
 from .frame import page
-from .links import session_link
 from .markup.html import Html, Node, tag
-from .sessions.rows import utility_cell
+from .sessions.rows import session_title, utility_cell
 from .state import Workbench
 
 __all__ = ("LiveSessions", "Urgency", "live_messages", "live_routes", "open_row", "urgency")
@@ -37,7 +36,6 @@ _MOST: Final = 300  # open sessions on the page: those that were written to last
 _AGING: Final = 20.0  # seconds until the page looks which sessions have not moved for too long
 _SLOWER: Final = 5  # times the pace of other pages: there is more to be computed
 _ROWS: Final = 20  # rows in one message
-_NAME: Final = 60
 _OPEN: Final = parse_query(["state=open"])
 _LATEST: Final = parse_order("-written")
 _TITLES: Final = (
@@ -185,15 +183,13 @@ def open_row(summary: SessionSummary, line: SessionLine, taus: Sequence[int]) ->
         line: its measurements.
         taus: the tolerances to show.
     """
-    about = " · ".join(part for part in (summary.task, summary.instance) if part)
     labels = [tag("span", shorten(one, 40), class_="label") for one in summary.group.values()]
     used = [tag("span", f"τ{tau}", class_="tau") for tau in sorted(line.stops(taus))]
     stall = line.stall
     cells: list[Node] = [
         tag(
             "th",
-            session_link(summary.session, shorten(summary.session, _NAME)),
-            tag("small", shorten(about, _NAME), dir="auto"),
+            session_title(summary),
             scope="row",
         ),
         tag("td", labels),

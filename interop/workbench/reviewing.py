@@ -156,6 +156,12 @@ class _Routes:
                 class_="list-head",
             ),
             tag(
+                "p",
+                "Rate and tag sessions one after another. You get each session that you have not "
+                "reviewed yet.",
+                class_="quiet",
+            ),
+            tag(
                 "form",
                 tag("label", "Your name", for_="reviewer"),
                 tag("input", id="reviewer", name="by", maxlength=60, required=True),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, final
+from typing import Final, final
 
 import msgspec
 from starlette.requests import Request
@@ -11,23 +11,44 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ...engine.errors import InvalidInput
-from ...scoring.display.texts import moment
+from ...engine.events import SessionOpened
+from ...engine.log.contract import EventLog
+from ...scoring.display.texts import moment, shorten
 from ..http.responses import as_json
 from .access.body import read_body
+from .access.identity import Identity, WorkbenchRole
 from .access.roles import operators
 from .access.sharing import Link
 from .markup.html import Html, Node, tag
+from .sessions.rows import title_of
 from .state import Workbench
 
-__all__ = ("share_dialog", "share_routes")
+__all__ = ("people_in", "share_dialog", "share_routes")
+
+_LATEST: Final = 100  # sessions in which people are looked for
+_SHORT: Final = 30
+
+
+async def people_in(log: EventLog, session: str) -> list[str]:
+    """The names of the real people in a session; empty if the log does not have it."""
+    async for record in log.read(session):
+        event = record.event
+        if isinstance(event, SessionOpened):
+            return [
+                one.name for one in event.participants if one.role == "human" and one.policy is None
+            ]
+        break
+    return []
 
 
 class _Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A link that is asked for."""
 
-    role: Literal["viewer", "operator"]
+    role: WorkbenchRole
     days: float
     name: str = ""
+    session: str = ""
+    actor: str = ""
 
 
 class _Revoked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -59,8 +80,19 @@ class _Routes:
 
     async def links(self, request: Request) -> Response:
         """The links, as rows of a table."""
-        rows = [_row(one).text for one in self._workbench.links.listed()]
-        return as_json({"rows": rows})
+        rows = [_row(one).text for one in await self._workbench.links.listed()]
+        return as_json({"rows": rows, "seats": await self._seats()})
+
+    async def _seats(self) -> list[dict[str, str]]:
+        """The people in the latest open sessions."""
+        latest = await self._workbench.sessions.latest(_LATEST)
+        found: list[dict[str, str]] = []
+        for one in latest:
+            if one.state == "open":
+                title = f"{title_of(one)}, begun {moment(one.opened)}"
+                people = await people_in(self._workbench.log, one.session)
+                found += [{"session": one.session, "actor": who, "title": title} for who in people]
+        return found
 
     async def make(self, request: Request) -> Response:
         """Makes a link; its token is in this answer only."""
@@ -68,7 +100,13 @@ class _Routes:
             wanted = _decode_wanted(await read_body(request, self._workbench.limits.body))
         except msgspec.DecodeError as error:
             raise InvalidInput(f"cannot read the request for a link: {error}") from error
-        _, token = self._workbench.links.make(wanted.role, wanted.days, wanted.name.strip())
+        if wanted.role != "participant":
+            identity = Identity(wanted.role)
+        elif wanted.actor in await people_in(self._workbench.log, wanted.session):
+            identity = Identity("participant", wanted.actor, wanted.session)
+        else:
+            raise InvalidInput(f"no person {wanted.actor!r} takes part in {wanted.session!r}")
+        _, token = await self._workbench.links.make(identity, wanted.days, wanted.name.strip())
         return as_json({"token": token})
 
     async def revoke(self, request: Request) -> Response:
@@ -85,16 +123,30 @@ def share_dialog() -> Html:
     """The dialog, before its script fills it."""
     roles = [
         tag("option", text, value=value)
-        for value, text in (("viewer", "look on"), ("operator", "do everything"))
+        for value, text in (
+            ("viewer", "look at all sessions"),
+            ("participant", "take part in one session"),
+            ("operator", "do everything"),
+        )
     ]
     days = [
         tag("option", text, value=value, selected=value == 7)
         for value, text in ((1, "a day"), (7, "a week"), (30, "30 days"), (365, "a year"))
     ]
     fields: list[Node] = [
-        tag("label", "Who has the link may", for_="share-role"),
+        tag("label", "With this link, people can", for_="share-role"),
         tag("select", roles, id="share-role", name="role"),
-        tag("label", "for", for_="share-days"),
+        tag("label", "Session and person", for_="share-seat", hidden=True),
+        tag("select", id="share-seat", name="seat", hidden=True),
+        tag(
+            "p",
+            "No session is waiting for a person. ",
+            tag("a", "Begin a new session", href="/new"),
+            " first.",
+            id="share-none",
+            hidden=True,
+        ),
+        tag("label", "Valid for", for_="share-days"),
         tag("select", days, id="share-days", name="days"),
         tag("label", "Name (optional)", for_="share-name"),
         tag("input", id="share-name", name="name", maxlength=60, autocomplete="off"),
@@ -107,16 +159,16 @@ def share_dialog() -> Html:
         "form",
         tag("h2", "Share", id="share-title"),
         fields,
-        tag("p", "", id="share-problem", class_="problem", role="alert"),
+        tag("p", "", id="share-problem", class_="problem", role="alert", hidden=True),
         tag(
             "div",
-            tag("button", "Make a link", type="submit"),
+            tag("button", "Make a link", type="submit", id="share-make"),
             " ",
             tag("button", "Close", type="button", id="share-close"),
         ),
         tag(
             "div",
-            tag("label", "The link, shown only now", for_="share-link"),
+            tag("label", "The link (shown only once)", for_="share-link"),
             tag("input", id="share-link", readonly=True),
             tag("button", "Copy", type="button", id="share-copy"),
             id="share-made",
@@ -126,11 +178,18 @@ def share_dialog() -> Html:
     )
     table = tag(
         "table",
-        tag("caption", "Links made since the server started", class_="unseen"),
+        tag("caption", "Links that have not expired", class_="unseen"),
         head,
         tag("tbody", id="share-rows"),
     )
     return tag("dialog", form, table, id="share", aria_labelledby="share-title")
+
+
+def _role(link: Link) -> Node:
+    who = link.identity
+    if who.role != "participant":
+        return who.role
+    return ["takes part in ", tag("bdi", shorten(who.session, _SHORT), title=who.session)]
 
 
 def _row(link: Link) -> Html:
@@ -138,7 +197,7 @@ def _row(link: Link) -> Html:
     return tag(
         "tr",
         tag("th", tag("bdi", link.name or f"made {moment(link.made)}"), scope="row"),
-        tag("td", link.role),
+        tag("td", _role(link)),
         tag("td", tag("time", moment(link.until))),
         tag("td", "revoked" if link.revoked else revoke),
     )

@@ -57,6 +57,7 @@ __all__ = (
 MOST_AGENTS: Final = 5
 """Agents that are compared at once: more colours cannot be told apart."""
 
+_CHARACTER: Final = 0.016  # width of a character, as a share of a plot
 MOST_TASKS: Final = 12
 """Tasks that one page holds."""
 
@@ -65,7 +66,7 @@ FEWEST_DRAWN: Final = 5
 
 _FEWER_WORDS: Final[Mapping[str, tuple[str, float, int]]] = {
     "first": ("makes a first draft that is better by", 1.0, 3),
-    "seconds": ("takes less of the human's time, in minutes by", 60.0, 1),
+    "seconds": ("takes fewer minutes of the human's time, by", 60.0, 1),
     "drop@2": ("loses less if the human leaves after two unproductive rounds, by", 1.0, 3),
     "agent_tokens": ("generates fewer tokens, by", 1.0, 0),
 }
@@ -480,13 +481,17 @@ def _forest(
     ]
     edges += [rule] if rule is not None else []
     margin = 0.08 * (max(edges) - min(edges)) or 0.05
-    low, high = min(edges) - margin, max(edges) + margin
+    first, high = min(edges) - margin, max(edges) + margin
+    longest = max((len(who) for who, _, _ in rows), default=0)
+    low = first - min(_CHARACTER * longest, 0.4) * (
+        high - first
+    )  # names stand left of what is drawn
     drawn = [(len(rows) - 1 - at, *row) for at, row in enumerate(rows)]
     return Figure(
         name=name,
         title=title,
         note=note,
-        x=Axis(title=title, low=low, high=high, ticks=axis_ticks(low, high, 5)),
+        x=Axis(title=title, low=low, high=high, ticks=axis_ticks(first, high, 5)),
         y=Axis(title="", low=-0.5, high=len(rows) - 0.2),
         series=panels.series,
         panels=(

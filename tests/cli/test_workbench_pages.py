@@ -10,7 +10,6 @@ from browser import Watched, browsing, needs_browser, serious_findings
 from duolog.engine.log.contract import EventLog
 from duolog.engine.log.open import open_log
 from duolog.experiments.workbench import SessionHost
-from duolog.interop.workbench.access.identity import Access, Identity
 from duolog.interop.workbench.app import PARTS
 from duolog.interop.workbench.take.host import NewSession
 from duolog.interop.workbench.take.routes import take_part
@@ -27,6 +26,8 @@ PAGES = {
     "/live": "#rows tr",
     "/alerts": "#rows tr",
     "/new": "#agents input",
+    "/pair?left=s1&right=s2": "article",
+    "/review": "#reviewer",
 }
 """The pages of an operator, and an element that each has once it is loaded."""
 
@@ -116,10 +117,22 @@ async def test_every_page_is_for_everybody() -> None:
                     await page.wait_for_selector("#panel-measures .numbers")
                     await check(page, "the measures of a session")
                     await walk(page, "the measures of a session")
-            token = Access(SECRET).token(Identity("participant", "user", session))
-            await page.goto(f"{base}/#token={token}")
+            await page.get_by_role("button", name="Share").click()
+            dialog = page.get_by_role("dialog", name="Share")
+            await dialog.get_by_label("With this link").select_option("participant")
+            await dialog.get_by_label("Session and person").wait_for()
+            await dialog.get_by_role("button", name="Make a link").press("Enter")
+            await dialog.get_by_role("button", name="Revoke").wait_for()
+            await check(page, "the dialog Share")
+            link = await dialog.get_by_label("The link (shown only once)").input_value()
+            assert watched.complaints == []
+            await page.goto(f"{base}/session?id=unknown")
+            await check(page, "an error")
+            watched.complaints.clear()  # the browser reports the status
+            await page.goto(link)
+            await page.wait_for_url(f"**/take?id={session}")
             await page.wait_for_selector("#connection[data-state=live]")
-            await page.wait_for_selector("#entries article")
+            await page.wait_for_selector("#brief-text section")
             await check(page, "taking part")
             await walk(page, "taking part")
             assert watched.complaints == []

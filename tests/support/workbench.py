@@ -128,8 +128,9 @@ async def working(
     limits: WorkbenchLimits | None = None,
     parts: tuple[Part, ...] = PARTS,
     alerts: tuple[str, ...] = (),
+    open_at: tuple[str, ...] = (),
 ) -> AsyncIterator[tuple[Workbench, int]]:
-    """A workbench of the log that listens on a port."""
+    """A workbench of the log that listens on a port; paths that begin with ``open_at`` need no token."""
     stopping = anyio.Event()
     http = HttpLimits()
     access = Access(SECRET, read_only=read_only)
@@ -137,7 +138,8 @@ async def working(
     workbench = make_bench(
         log, access, name="log.db", limits=limits, http=http, stopping=stopping, alerts=rules
     )
-    server = HttpServer(make_workbench(workbench, None, parts), stopping, http)
+    app = make_workbench(workbench, None, parts, open_at=open_at)
+    server = HttpServer(app, stopping, http)
     bound = socket.create_server(("127.0.0.1", port))
     with closing(bound):
         async with anyio.create_task_group() as tasks:

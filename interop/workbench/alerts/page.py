@@ -11,7 +11,7 @@ import msgspec
 from ....engine.events import AlertSent
 from ....engine.text import quantity
 from ....scoring.display.texts import duration, is_virtual, moment, shorten
-from ..links import session_link
+from ..links import session_address
 from ..markup.html import Html, Node, join, tag
 from .history import AlertHistory, Fired
 from .rules import AlertRule
@@ -73,7 +73,7 @@ def rule_list(history: AlertHistory) -> Html:
 
 def history_note(history: AlertHistory, shown: int, total: int) -> str:
     """How many firings there are, and how far the log has been read."""
-    note = f"fired {quantity(history.count, 'time')}" if history.count else "nothing has fired"
+    note = quantity(history.count, "time") if history.count else "Nothing has fired yet"
     if shown < history.count:
         note += f"; {shown:,} shown"
     if not history.complete:
@@ -81,14 +81,24 @@ def history_note(history: AlertHistory, shown: int, total: int) -> str:
     return note
 
 
-def fired_row(fired: Fired) -> Html:
-    """The row of a firing."""
+def fired_row(fired: Fired, title: str = "") -> Html:
+    """The row of a firing.
+
+    Args:
+        fired: the firing.
+        title: of its session; empty for its id.
+    """
     firing = fired.firing
     return tag(
         "tr",
         tag(
             "th",
-            session_link(firing.session, shorten(firing.session, _NAME), firing.number),
+            tag(
+                "a",
+                tag("bdi", title or shorten(firing.session, _NAME)),
+                href=session_address(firing.session, firing.number),
+                title=firing.session[:_RULE],
+            ),
             tag("small", f"record {firing.number:,}"),
             scope="row",
         ),
@@ -100,7 +110,9 @@ def fired_row(fired: Fired) -> Html:
 
 
 def _when(time: float) -> Html:
-    return tag("time", f"{duration(time)} (virtual)" if is_virtual(time) else moment(time))
+    return tag(
+        "time", f"{duration(time)} into the simulation" if is_virtual(time) else moment(time)
+    )
 
 
 def _webhook(sent: AlertSent | None) -> Node:

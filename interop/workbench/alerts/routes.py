@@ -13,17 +13,21 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ....engine.errors import InvalidInput
+from ....scoring.display.texts import shorten
+from ....scoring.index.sessions import SessionIndex
 from ...http.sse import EventStream
 from ..access.guard import identity_of
 from ..access.roles import readers
 from ..events import message, streaming
 from ..frame import page
+from ..sessions.rows import title_of
 from ..state import Workbench
 from .history import AlertHistory
 from .page import alert_contents, fired_row, history_note, rule_list
 
 __all__ = ("alert_messages", "alert_routes")
 
+_AGENT: Final = 30
 _SLOWER: Final = 5  # times the pace of other pages: there is more to be computed
 
 
@@ -58,7 +62,12 @@ async def alert_messages(
         if revision != history.revision:
             revision = history.revision
             found = history.page(size, before)
-            rows = {_name(row.firing.key, row.firing.session): fired_row(row).text for row in found}
+            rows = {
+                _name(row.firing.key, row.firing.session): fired_row(
+                    row, _title(index, row.firing.session)
+                ).text
+                for row in found
+            }
             changed = {name: html for name, html in rows.items() if shown.get(name) != html}
             gone = [name for name in shown if name not in rows]
             last = found[-1].firing.position if found else 0
@@ -77,6 +86,16 @@ async def alert_messages(
         if history.complete and index.position == history.position:
             await index.wait()
         await anyio.sleep(_SLOWER * workbench.limits.pace)
+
+
+def _title(index: SessionIndex, session: str) -> str:
+    """The short title of a session, and its agent; empty if the list has not come to it."""
+    place = index.place(session)
+    if place is None:
+        return ""
+    summary = index.summaries[place]
+    agent = shorten(summary.group.get("agent", ""), _AGENT)
+    return f"{title_of(summary)}{agent and f', {agent}'}"
 
 
 def _name(*parts: object) -> str:

@@ -25,7 +25,8 @@ export class Editor {
     this.original = ""; // its text
     this.latest = null; // the newest version, by anybody
     this.timer = null;
-    this.author = "Somebody";
+    this.author = "someone"; // of the newest version
+    this.other = "someone"; // else who has changed it last
     this.saving = false;
     this.refresh = soon(() => this.renew(), 60);
     this.changes = document.getElementById("changes");
@@ -33,6 +34,7 @@ export class Editor {
     /** @type {function(number): void} */
     this.pending = () => {}; // is told how many changes wait for them
     this.judging = false;
+    this.waiting = []; // changes that they have not judged, in the version that they look at
     const kept = drafts.read("output");
     if (kept) {
       this.base = kept.base;
@@ -80,6 +82,7 @@ export class Editor {
     this.versions.append(make("option", { value: version }, `version ${version}, by ${actor}`));
     this.latest = version;
     this.author = actor;
+    if (actor !== "you") this.other = actor;
     this.refresh();
   }
 
@@ -117,7 +120,8 @@ export class Editor {
     if (this.accepted === null) this.accept(this.original); // the first draft is new as a whole
     const found = await post("/v1/take/changes", { ...this.who, text: this.accepted ?? "" });
     if (found.version !== this.base || this.dirty) return; // it has changed meanwhile: it is judged again
-    const author = this.author === "you" ? "Somebody" : this.author;
+    const author = this.other;
+    this.waiting = found.stretches;
     this.changes.replaceChildren(...found.stretches.map((one) => this.card(one, author)));
     if (found.stretches.length > 1) {
       this.changes.prepend(make("p", { class: "tools" }, `${found.stretches.length} changes `,
@@ -128,6 +132,7 @@ export class Editor {
 
   card(one, author) {
     const accept = () => {
+      this.record(1);
       const lines = (this.accepted ?? "").split("\n");
       lines.splice(one.old, one.taken.length, ...one.put);
       this.accept(lines.join("\n"));
@@ -145,11 +150,12 @@ export class Editor {
       lines.splice(one.new, one.put.length, ...one.taken);
       this.box.value = lines.join("\n");
       this.judging = true;
+      this.record(0);
       return this.save();
     };
     return make("section", { class: "change", "aria-label": `A change by ${author}` },
       pieces(one.html),
-      make("p", { class: "tools" }, make("span", {}, `${author} changed this`),
+      make("p", { class: "tools" }, make("span", {}, one.under ? `${author} changed “${one.under}”` : `${author} changed this`),
         make("button", { type: "button", onclick: undo }, "Undo"),
         make("button", { type: "button", onclick: change }, "Change …"),
         make("button", { type: "button", class: "primary", onclick: accept }, "Accept")));
@@ -160,7 +166,22 @@ export class Editor {
     this.drafts.keep("accepted", text);
   }
 
+  /** The log keeps which share of a version's changes they kept. */
+  record(kept, of = this.base) {
+    if (of !== null) this.outbox.send({ act: "judge", of, kept }).catch((error) => this.say(error.message));
+  }
+
+  /** The share of the changes that wait which a text of theirs keeps, by lines. */
+  shareKept(text) {
+    const lines = new Set(text.split("\n"));
+    const found = this.waiting.flatMap((one) => (one.put.length
+      ? one.put.map((line) => lines.has(line))
+      : one.taken.map((line) => !lines.has(line))));
+    return found.filter(Boolean).length / found.length;
+  }
+
   acceptAll() {
+    this.record(1);
     this.accept(this.original);
     return this.judge();
   }
@@ -199,12 +220,17 @@ export class Editor {
     clearTimeout(this.timer);
     if (this.saving || !this.bar.hidden || !this.dirty) return;
     const text = this.box.value;
+    const of = this.base;
     this.saving = true;
     this.say("saving …");
     try {
       const answer = await this.outbox.send({ act: "submit", content: text, base: this.base });
       this.settle(answer.version, text);
-      if (!this.judging) this.accept(text); // they have seen what they saved
+      if (!this.judging) {
+        if (this.waiting.length) this.record(this.shareKept(text), of);
+        this.waiting = [];
+        this.accept(text); // they have seen what they saved
+      }
       this.judging = false;
       this.author = "you";
       this.keep();

@@ -36,7 +36,7 @@ const begin = async () => {
     await enter(token);
   } catch (error) {
     ask(token === null
-      ? "Open the workbench by the link that the program printed, or give its token."
+      ? "Open the link that the workbench printed when it started, or enter its token."
       : `Not let in: ${error.message}.`);
   }
 };

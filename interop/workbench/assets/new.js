@@ -1,6 +1,6 @@
 // The page on which a session is begun.
 
-import { make, post } from "./dom.js";
+import { copy, make, post } from "./dom.js";
 
 const byId = (id) => document.getElementById(id);
 const task = byId("task");
@@ -14,6 +14,18 @@ const offer = () => {
     const box = make("input", { type: "checkbox", value: name, checked: name === option.dataset.agent });
     return make("label", {}, box, make("span", {}, make("b", {}, name), about ? `: ${about}` : ""));
   }));
+};
+
+const invitation = (link) => {
+  const button = make("button", { type: "button", onclick: async () => {
+    try {
+      await copy(link);
+      button.textContent = "Copied";
+    } catch (error) {
+      said.textContent = error.message;
+    }
+  } }, "Copy");
+  return [make("code", {}, link), button];
 };
 
 task.addEventListener("change", offer);
@@ -32,16 +44,17 @@ byId("new").addEventListener("submit", async (event) => {
       people: Number(byId("people").value),
     });
     const links = Object.entries(begun.links);
-    if (links.length === 1) {
+    const own = event.submitter?.value !== "invite";
+    if (own && links.length === 1) {
       location.assign(`/take?id=${encodeURIComponent(begun.session)}`);
       return;
     }
-    said.textContent = "Give each person a link; yours is the first.";
+    said.textContent = own ? "Send each other person a link; the first seat is yours." : "Send each person a link.";
     const address = (actor) => `/take?id=${encodeURIComponent(begun.session)}&as=${encodeURIComponent(actor)}`;
-    byId("links").replaceChildren(make("ul", {}, ...links.map(([actor, link], number) => make(
+    byId("links").replaceChildren(make("ul", { class: "commands" }, ...links.map(([actor, link], number) => make(
       "li", {},
-      `${actor}: `,
-      number ? make("code", {}, location.origin + link) : make("a", { href: address(actor) }, "begin"),
+      make("span", {}, actor),
+      ...(own && !number ? [make("a", { href: address(actor) }, "Begin")] : invitation(location.origin + link)),
     ))));
   } catch (error) {
     said.textContent = `Not begun: ${error.message}`;

@@ -63,6 +63,9 @@ const fill = (form, kept) => {
 for (const form of document.querySelectorAll("form[data-does]")) {
   const does = form.dataset.does;
   const drafts = new Drafts(form.dataset.owner ?? "", `${form.dataset.questionnaire ?? ""}:${form.dataset.place ?? ""}`);
+  const enable = (on) => {
+    for (const button of form.querySelectorAll("button")) button.disabled = !on;
+  };
   const count = () => {
     const items = form.querySelectorAll("[data-item]").length;
     const line = form.querySelector("#answered");
@@ -79,11 +82,11 @@ for (const form of document.querySelectorAll("form[data-does]")) {
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     const value = event.submitter?.value ?? "";
-    for (const button of form.querySelectorAll("button")) button.disabled = true;
+    enable(false);
     const next = await sendFor(`/v1/study/${does}`, BODIES[does](form, value));
-    for (const button of form.querySelectorAll("button")) button.disabled = false;
-    if (!next) return;
+    if (!next) return enable(true);
     drafts.keep("answers", null);
-    location.assign(next === location.pathname ? next + location.search : next);
+    return location.assign(next === location.pathname ? next + location.search : next);
   });
+  enable(true);
 }

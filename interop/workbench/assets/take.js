@@ -55,6 +55,7 @@ const brief = (html) => byId("brief-text").append(pieces(html));
 // --- what happens ---------------------------------------------------------------------------------
 
 const show = (entry) => {
+  if (!entry.html) return;
   const atEnd = entries.scrollHeight - entries.scrollTop - entries.clientHeight < 60;
   const item = make("article", { class: `said ${entry.role}${entry.mine ? " mine" : ""} ${entry.kind}` });
   item.dataset.version = entry.version;

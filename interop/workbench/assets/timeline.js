@@ -147,7 +147,7 @@ export class Timeline {
       if (rating && wide > 96) {
         for (let mark = 1; mark <= 5; mark += 1) {
           const kind = mark > rating ? "" : rating < 3 ? " low" : " given";
-          box.append(draw("rect", { class: `rate${kind}`, x: x + 56 + mark * 5, y: 5, width: 4, height: 10 }));
+          box.append(draw("rect", { class: `rate${kind}`, x: x + 62 + mark * 5, y: 5, width: 4, height: 10 }));
         }
       }
       const rated = rating ? `, rated ${rating} of 5` : "";
@@ -224,7 +224,8 @@ export class Timeline {
     for (const [tau, round] of Object.entries(this.state.stops)) {
       const number = rounds[round];
       const x = this.x(number ? times[number - 1] : times.at(-1));
-      const label = draw("text", { x: x + 4, y: HEAD + PLOT - 2 - 12 * (Number(tau) - 1), class: "stop" }, `τ = ${tau}`);
+      const edge = x > this.host.clientWidth - RIGHT - 36;
+      const label = draw("text", { x: edge ? x - 4 : x + 4, "text-anchor": edge ? "end" : "start", y: HEAD + PLOT - 2 - 12 * (Number(tau) - 1), class: "stop" }, `τ = ${tau}`);
       svg.append(draw("path", { class: "stop", d: `M${x.toFixed(1)} ${HEAD}V${foot}` }), label);
     }
   }

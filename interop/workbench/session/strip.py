@@ -52,6 +52,8 @@ def _why(reading: SessionReading) -> Node:
     closed, said = reading.words.closed, reading.words.said
     if closed is None:
         return f"last: “{shorten(said, _QUOTE)}”" if said else "nobody has said anything yet"
+    if closed.reason == "tolerance":
+        return f"by the engine, since users give up here: {shorten(closed.detail, _QUOTE)}"
     by = f"by {shorten(closed.by, _NAME)}"
     detail = closed.detail or said
     return f"{by}: “{shorten(detail, _QUOTE)}”" if detail else by

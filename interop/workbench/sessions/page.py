@@ -154,18 +154,20 @@ def _tag_dialog() -> Html:
 
 def _how_to_fill() -> Html:
     """The ways to fill an empty log."""
-    return tag(
+    ways = tag(
         "dl",
         [
             [tag("dt", what), tag("dd", tag("code", command))]
             for what, command in (
                 ("Simulate an agent", "duolog run travel --agents two-stage --log LOG"),
-                ("Import what was recorded elsewhere", "duolog import FILE --log LOG"),
+                ("Import a log of another tool", "duolog import FILE --log LOG"),
                 ("Talk to an agent yourself", "duolog chat travel --log LOG"),
             )
         ],
         class_="ways",
     )
+    said = "This log has no sessions yet. Here is how to fill it; LOG is its file:"
+    return tag("div", tag("p", said), ways)
 
 
 def searching_note(found: int, total: int, looked: int, *, loaded: bool, complete: bool) -> str:

@@ -102,6 +102,7 @@ _LABELS: Final = 2  # that a row shows; the others are counted
 _OWN: Final = frozenset({"agent", "user"})  # labels that have a column
 _WAITING: Final = "…"
 _WIDTH: Final = 80.0
+_BAR: Final = 6.0  # the widest bar, so that few rounds do not look like many
 _HEIGHT: Final = 18.0
 _MOST: Final = 80  # values that are drawn; of more, every so many
 _OUTCOMES: Final = {
@@ -347,7 +348,7 @@ def _spark_bars(values: Sequence[float | None], label: str) -> Html:
     """Effort of each round by itself; the greatest is the full height."""
     points = _thinned(values)
     most = max((value for value in points if value is not None), default=0.0) or 1.0
-    step = _WIDTH / max(len(points), 1)
+    step = min(_WIDTH / max(len(points), 1), _BAR)
     path = "".join(
         f"M{index * step:.1f} {_HEIGHT:g}v{-max(value / most * _HEIGHT, 0.5):.1f}"
         f"h{max(step - 1, 0.5):.1f}V{_HEIGHT:g}z"

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Final
+
 import msgspec
 
 from ....scoring.display.diff import ChangedLine, matched
 from ..markup.records import diff_table
 
 __all__ = ("Stretch", "stretches")
+
+_HEADING: Final = 60
 
 
 class Stretch(msgspec.Struct, frozen=True):
@@ -19,6 +24,7 @@ class Stretch(msgspec.Struct, frozen=True):
         new: number of the first line in the output, from 0.
         put: the lines that are there now.
         html: both, as a page shows them.
+        under: the heading above it in the output; empty if there is none.
     """
 
     old: int
@@ -26,6 +32,7 @@ class Stretch(msgspec.Struct, frozen=True):
     new: int
     put: list[str]
     html: str
+    under: str
 
 
 def stretches(accepted: str, output: str) -> list[Stretch]:
@@ -39,5 +46,16 @@ def stretches(accepted: str, output: str) -> list[Stretch]:
                 *(ChangedLine("-", line) for line in taken if line.strip()),
                 *(ChangedLine("+", line) for line in put if line.strip()),
             ]
-            found.append(Stretch(low, taken, new_low, put, str(diff_table(lines))))
+            found.append(
+                Stretch(low, taken, new_low, put, str(diff_table(lines)), _heading(after, new_low))
+            )
     return found
+
+
+def _heading(lines: Sequence[str], at: int) -> str:
+    """The nearest heading above a line: of Markdown, or a short line that ends in a colon."""
+    for line in reversed(lines[:at]):
+        text = line.strip()
+        if len(text) <= _HEADING and (text.startswith("#") or text.endswith(":")):
+            return text.strip("#: ")
+    return ""

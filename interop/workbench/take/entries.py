@@ -11,6 +11,7 @@ from ....engine.events import (
     ActionTaken,
     ApprovalAsked,
     ApprovalGiven,
+    FeedbackGiven,
     MessageSent,
     ProfileChanged,
     ProgressRated,
@@ -86,14 +87,17 @@ def _body(event: object, record: Record, me: str) -> Node:
     """The entry's contents: as in the transcript, plus their private texts; None if empty."""
     match event:
         case SessionOpened():
+            names = [shorten(one.name, _NAME) for one in event.participants if one.name != me]
             return [
                 rich_text(event.request) if event.request else None,
-                _line("With: ", ", ".join(shorten(one.name, _NAME) for one in event.participants)),
+                _line("With ", ", ".join(names)) if len(names) > 1 else None,
             ]
         case ProfileChanged():
             return _card("What you know has changed", event.profile)
         case SnapshotTaken():
             return _line(tag("b", "changed the output"))
+        case FeedbackGiven(edits_kept=kept) if kept is not None:
+            return _line(tag("b", _judged(kept)))
         case ProgressRated(rating=None):
             return None
         case (
@@ -108,6 +112,12 @@ def _body(event: object, record: Record, me: str) -> Node:
             return described(describe(record))
         case _:
             return None
+
+
+def _judged(kept: float) -> str:
+    if kept in (0.0, 1.0):
+        return "accepted the changes" if kept else "undid a change"
+    return f"kept {kept:.0%} of the changes"
 
 
 def _brief(event: SessionOpened, me: str) -> list[Node]:

@@ -46,7 +46,7 @@ def take_contents(session: str, actor: str, sitting: Sitting) -> Sequence[Node]:
         tag("p", "", id="trouble", class_="problem", role="alert", hidden=True),
         tag(
             "div",
-            tag("b", "This session is over. Thank you."),
+            tag("b", "This session has ended. Thank you."),
             " ",
             onward,
             id="onward",
@@ -83,16 +83,20 @@ def _brief(*, in_study: bool) -> Html:
         "aside",
         tag("h2", "Your brief"),
         tag("div", "", id="brief-text"),
-        tag("h3", "How to finish"),
         tag(
-            "p",
-            "Press ",
-            tag("b", "Done, it is good"),
-            " when you are content with the output, and ",
-            tag("b", "I give up"),
-            " if this leads nowhere. You can stop at any time.",
+            "div",
+            tag("h3", "How to finish"),
+            tag(
+                "p",
+                "Press ",
+                tag("b", "Done, it is good"),
+                " when you are happy with the output. Press ",
+                tag("b", "I give up"),
+                " if this leads nowhere. You can stop at any time.",
+            ),
+            tag("p", leave) if in_study else None,
+            class_="finish",
         ),
-        tag("p", leave) if in_study else None,
         class_="brief",
         aria_label="Your brief",
         tabindex=0,
@@ -104,7 +108,7 @@ def _conversation() -> Html:
         "form",
         tag("label", "Your message", for_="message", class_="unseen"),
         tag("textarea", "", id="message", rows=3, dir="auto", placeholder="Write a message …"),
-        tag("button", "Send", type="submit"),
+        tag("button", "Send", type="submit", class_="primary"),
         id="composer",
     )
     actions = tag(
@@ -134,6 +138,7 @@ def _conversation() -> Html:
             tabindex=0,
         ),
         tag("div", id="approvals", aria_live="assertive"),
+        _rating(),
         composer,
         actions,
         class_="talk",
@@ -193,11 +198,11 @@ def _stop() -> Html:
     )
 
 
-def _foot() -> Html:
+def _rating() -> Html:
     meanings = ("a step back", "no progress", "a little", "good progress", "a great deal")
-    rating = tag(
+    return tag(
         "fieldset",
-        tag("legend", "How far did the last round bring you? (optional)"),
+        tag("legend", "How much did the last round help? (optional)"),
         tag("span", meanings[0], class_="quiet", aria_hidden="true"),
         *(
             tag("button", str(number), type="button", data_rating=number, title=meaning)
@@ -206,6 +211,9 @@ def _foot() -> Html:
         tag("span", meanings[-1], class_="quiet", aria_hidden="true"),
         id="rating",
     )
+
+
+def _foot() -> Html:
     effort = tag(
         "label",
         tag("input", type="checkbox", id="effort"),
@@ -213,7 +221,7 @@ def _foot() -> Html:
         "are recorded, never keys or what I do elsewhere.",
         class_="consent",
     )
-    return tag("footer", rating, effort, class_="foot")
+    return tag("footer", effort, class_="foot")
 
 
 def new_contents(offers: Sequence[Offer]) -> Sequence[Node]:
@@ -241,7 +249,17 @@ def new_contents(offers: Sequence[Offer]) -> Sequence[Node]:
         tag("input", id="seed", type="number", value=0, min=0),
         tag("label", "People", for_="people"),
         tag("input", id="people", type="number", value=1, min=1, max=8),
-        tag("button", "Begin", type="submit"),
+        tag(
+            "div",
+            tag("button", "Begin", type="submit", class_="primary"),
+            " ",
+            tag("button", "Invite others by links", type="submit", value="invite"),
+        ),
+        tag(
+            "p",
+            "Begin: you take part yourself. Invite others: you get a link to send to each person.",
+            class_="quiet",
+        ),
         id="new",
         class_="new",
     )

@@ -15,6 +15,7 @@ __all__ = (
     "Answered",
     "Did",
     "Effort",
+    "Judged",
     "Merging",
     "Rated",
     "Said",
@@ -68,6 +69,13 @@ class Rated(_Act, frozen=True, kw_only=True, tag="rate"):
     explanation: str = ""
 
 
+class Judged(_Act, frozen=True, kw_only=True, tag="judge"):
+    """They accepted, changed or undid edits of the output's version ``of``: which share they kept."""
+
+    of: int
+    kept: float
+
+
 class Took(_Act, frozen=True, kw_only=True, tag="do"):
     """They took a task action."""
 
@@ -82,7 +90,7 @@ class Stopped(_Act, frozen=True, kw_only=True, tag="stop"):
     detail: str = ""
 
 
-Did: TypeAlias = Said | Submitted | Answered | Rated | Took | Stopped
+Did: TypeAlias = Said | Submitted | Answered | Judged | Rated | Took | Stopped
 """Anything that they may do."""
 
 

@@ -28,6 +28,7 @@ from ..access.roles import Answer, operators
 from ..app import Part
 from ..events import message, position_of, streaming
 from ..frame import page
+from ..sharing import people_in
 from ..state import Workbench
 from .changing import stretches
 from .entries import shown_entry
@@ -38,6 +39,7 @@ from .page import Sitting, new_contents, take_contents
 from .requests import (
     Answered,
     Did,
+    Judged,
     Rated,
     Said,
     Stopped,
@@ -154,9 +156,8 @@ class _Routes:
 
     async def _people(self, session: str) -> list[str]:
         """The real people in a session."""
-        opened = (await self._opening(session)).event
-        participants = opened.participants if isinstance(opened, SessionOpened) else ()
-        return [one.name for one in participants if one.role == "human" and one.policy is None]
+        await self._opening(session)
+        return await people_in(self._workbench.log, session)
 
     async def _opening(self, session: str) -> Record:
         """The record that opened a session."""
@@ -340,6 +341,8 @@ def _carrying_out(did: Did) -> Callable[[ActorContext], Awaitable[int | None]]:
         if isinstance(did, Stopped):
             await context.finish(did.detail, did.reason)
             return None
+        if isinstance(did, Judged):
+            return (await context.feedback(did.of, did.kept, id=did.id)).version
         if isinstance(did, Submitted):
             verb = Submit(did.content)
             [*_, record] = await context.emit(verb, base=did.base, id=did.id)

@@ -344,7 +344,7 @@ async def test_recruiters_ids_are_in_no_record(plan: Path) -> None:
 async def test_somebody_who_declines_leaves_nothing_but_that(plan: Path) -> None:
     async with serving(plan) as server, server.arriving("ann") as ann:
         await ann.sends("consent", {"agreed": False})
-        assert "You do not take part" in await ann.open()
+        assert "You are not taking part" in await ann.open()
         assert server.people.counts().declined == 1
         await ann.agree()
         assert server.people.counts().consented == 1
@@ -360,7 +360,7 @@ async def test_a_killed_server_loses_nothing_and_the_same_link_goes_on(plan: Pat
         await ann.agree()
         to = await ann.sends("begin", {"place": 1})
     async with serving(plan) as server, server.arriving("ann") as ann:  # another browser, too
-        assert "Your session is open" in ann.page
+        assert "Your session is still open" in ann.page
         assert await ann.sends("begin", {"place": 1}) == to
         await ann.work(1)
         assert "Mental Demand" in await ann.open()
@@ -446,7 +446,7 @@ async def test_no_more_take_part_than_are_wanted(plan: Path) -> None:
     async with serving(plan) as server, server.arriving("ann") as ann:
         await ann.agree()
         async with server.arriving("ben") as ben:
-            assert "has all its participants" in ben.page
+            assert "has all the participants" in ben.page
             assert (await ben.post("consent", {"agreed": True})).status_code == 400
         assert "What to do" in await ann.open()
 

@@ -185,7 +185,7 @@ async def test_the_page_shows_each_firing_and_what_its_webhook_answered() -> Non
             return found
 
         with anyio.fail_after(120):
-            assert (await data())["note"] == "nothing has fired"
+            assert (await data())["note"] == "Nothing has fired yet"
             await put_records(log, script.records)
             while not (rows := (await data())["rows"]):
                 pass
@@ -338,4 +338,4 @@ def test_a_row_says_how_often_it_was_tried() -> None:
     ):
         sent = AlertSent("tau=2", outcome, 2, 1.8e9)  # type: ignore[arg-type]
         assert said in fired_row(Fired(firing, sent)).text
-    assert "1:01 (virtual)" in fired_row(Fired(firing, None)).text
+    assert "1:01 into the simulation" in fired_row(Fired(firing, None)).text

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import anyio
 import httpx
 import pytest
 from duolog.engine.errors import InvalidInput
-from duolog.engine.events import MessageSent
+from duolog.engine.events import MessageSent, Participant
 from duolog.engine.log.open import open_log
 from duolog.engine.records import Draft
-from duolog.interop.workbench.access.identity import Access
+from duolog.experiments.workbench import SessionHost
+from duolog.interop.workbench.access.identity import Access, Identity
 from duolog.interop.workbench.access.sharing import Links
+from duolog.interop.workbench.app import PARTS
+from duolog.interop.workbench.take.routes import take_part
+from duolog.testing.records import RecordWriter
 from duolog.testing.sessions import put_records
 from workbench import BASE, SECRET, Visitor, story, visiting, working
 
@@ -52,7 +59,7 @@ async def test_a_link_lets_in_by_its_role_until_it_is_revoked() -> None:
 
             other = await made(operator, role="operator", name="cleo")
             assert (await cleo.post("/enter", json={"token": other})).json()["role"] == "operator"
-            [link] = [one for one in operator.workbench.links.listed() if one.name == "ben"]
+            [link] = [one for one in await operator.workbench.links.listed() if one.name == "ben"]
             assert token not in (await operator.get("/v1/links")).text
             answer = await operator.post("/v1/links/revoke", {"id": link.id})
             assert answer.status_code == 200
@@ -68,7 +75,7 @@ async def test_a_revocation_holds_for_other_servers_of_the_log_and_after_a_resta
     async with open_log("memory://") as log:
         access = Access(SECRET)
         links = Links(access, log)
-        link, token = links.make("viewer", 1)
+        link, token = await links.make(Identity("viewer"), 1)
         await links.revoke(link.id)
         await links.revoke(link.id)
         async with visiting(log, None) as visitor:
@@ -82,7 +89,7 @@ async def test_a_revocation_reaches_a_server_that_has_let_the_link_in() -> None:
     async with open_log("memory://") as log:
         await put_records(log, story("s", [1]).records)
         links = Links(Access(SECRET), log)
-        link, token = links.make("viewer", 1)
+        link, token = await links.make(Identity("viewer"), 1)
         async with visiting(log, None) as visitor:
             assert (await visitor.post("/enter", {"token": token})).status_code == 200
             assert (await visitor.get("/sessions")).status_code == 200
@@ -91,11 +98,11 @@ async def test_a_revocation_reaches_a_server_that_has_let_the_link_in() -> None:
             assert (await visitor.post("/enter", {"token": token})).status_code == 401
 
 
-def test_links_end_and_cannot_be_guessed() -> None:
+async def test_links_end_and_cannot_be_guessed() -> None:
     now = 1_000_000.0
     access = Access(SECRET, now=lambda: now)
     links = Links(access, open_log("memory://"), now=lambda: now)
-    pairs = [links.make("viewer", 2) for _ in range(100)]
+    pairs = [await links.make(Identity("viewer"), 2) for _ in range(100)]
     assert len({link.id for link, _ in pairs}) == 100
     assert all(len(link.id) >= 20 for link, _ in pairs)
     token = pairs[0][1]
@@ -106,12 +113,12 @@ def test_links_end_and_cannot_be_guessed() -> None:
         assert access.link_of(token=forged) == ""
     now += 2 * 86_400 + 1
     assert access.by_token(token) is None
-    assert links.listed() == []
+    assert await links.listed() == []
     for days in (0, -1, 366, float("nan")):
         with pytest.raises(InvalidInput, match="365 days"):
-            links.make("viewer", days)
+            await links.make(Identity("viewer"), days)
     with pytest.raises(InvalidInput, match="60 characters"):
-        links.make("viewer", 1, "x" * 61)
+        await links.make(Identity("viewer"), 1, "x" * 61)
 
 
 async def test_wrong_requests_are_refused_in_words() -> None:
@@ -129,7 +136,7 @@ async def test_an_open_stream_of_a_revoked_link_sends_nothing_more() -> None:
     async with open_log("memory://") as log:
         await put_records(log, story("s", [1]).records)
         async with working(log) as (workbench, port):
-            link, token = workbench.links.make("viewer", 1)
+            link, token = await workbench.links.make(Identity("viewer"), 1)
             base = f"http://127.0.0.1:{port}"
             async with httpx.AsyncClient(base_url=base, headers={"Origin": base}) as ben:
                 assert (await ben.post("/enter", json={"token": token})).status_code == 200
@@ -144,3 +151,50 @@ async def test_an_open_stream_of_a_revoked_link_sends_nothing_more() -> None:
                                 "s", [Draft(MessageSent("more"), "ann", "human", 99.0)]
                             )
                 assert sum(line.startswith("event: grown") for line in seen) == 1
+
+
+async def test_a_link_seats_one_person_in_an_open_session_and_is_revoked() -> None:
+    closed = RecordWriter("c")
+    closed.opened()
+    closed.closed("finished")
+    async with open_log("memory://") as log, anyio.create_task_group() as tasks:
+        for script in (story("s", [1]), RecordWriter("p"), closed):
+            if not script.records:
+                script.opened(participants=(Participant(name="ben", role="human"),))
+            await put_records(log, script.records)
+        parts = (*PARTS, take_part(SessionHost(log, tasks)))
+        async with visiting(log, parts=parts) as operator, guest(operator) as ben:
+            seats = (await operator.data("/v1/links"))["seats"]
+            assert [(one["session"], one["actor"]) for one in seats] == [("p", "ben"), ("s", "ann")]
+            body = {"role": "participant", "days": 1, "session": "p", "actor": "ben"}
+            for wrong in ({"actor": "ann"}, {"session": "q"}, {"session": ""}):
+                assert (await operator.post("/v1/links/make", body | wrong)).status_code == 400
+            token = (await operator.post("/v1/links/make", body)).json()["token"]
+            assert (await ben.post("/enter", json={"token": token})).json()["role"] == "participant"
+            assert (await ben.get("/take?id=p")).status_code == 200
+            assert (await ben.get("/take?id=s")).status_code == 403
+            assert (await ben.get("/sessions")).status_code == 403
+            [link] = await operator.workbench.links.listed()
+            assert (await operator.post("/v1/links/revoke", {"id": link.id})).status_code == 200
+            assert (await ben.get("/take?id=p")).status_code in (303, 401)
+        tasks.cancel_scope.cancel()
+
+
+async def test_the_list_of_links_survives_a_restart_without_their_tokens(tmp_path: Path) -> None:
+    path = tmp_path / "log.db.links"
+    async with open_log("memory://") as log:
+        links = Links(Access(SECRET), log, path)
+        kept, token = await links.make(Identity("viewer"), 1, "ben")
+        gone, _ = await links.make(Identity("operator"), 1)
+        await links.revoke(gone.id)
+        assert token not in path.read_text(encoding="utf-8")
+        assert path.stat().st_mode & 0o077 == 0
+        again = Links(Access(SECRET), log, path)
+        found = {one.id: one for one in await again.listed()}
+        assert {one.id: one.revoked for one in found.values()} == {kept.id: False, gone.id: True}
+        assert (found[kept.id].name, found[kept.id].until) == ("ben", kept.until)
+        await again.revoke(kept.id)
+        assert all(one.revoked for one in await links.listed())
+        path.write_text("nothing", encoding="utf-8")
+        with pytest.raises(InvalidInput, match="not a list of links"):
+            await again.listed()
