@@ -46,7 +46,7 @@ SCOPES = {
 """The packages that are changed, and the stores of the simulator that run their code."""
 
 _LEFT_OUT = ("postgres", "contract.py", "__init__.py")  # no simulated run reaches these
-_RUNS: dict[str, int] = {"memory": 1000, "sqlite": 120, "session": 40, "product": 60}
+_RUNS: dict[str, int] = {"memory": 300, "sqlite": 100, "session": 40, "product": 60}
 _TESTS = 40  # of those that call a function, the fastest
 _PATIENCE = 300.0  # seconds after which a mutant is taken not to end
 _COMPUTED_AT_MOST = (
