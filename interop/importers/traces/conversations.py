@@ -33,7 +33,7 @@ from ..conversation.steps import (
 from ..conversation.transcript import Entry, Transcript
 from ..protocol import Diagnostic
 from .messages import Message, messages_of, texts_in
-from .spans import Span, SpanKind, value_of
+from .spans import LEVELS, Span, SpanKind, value_of
 
 __all__ = ("ConversationReader", "by_session", "transcripts_of")
 
@@ -426,10 +426,14 @@ class ConversationReader:
         return next((key for key, one in self._open.items() if one.tool == call), None)
 
     def _around(self, span: Span) -> Iterator[tuple[tuple[str, str], _Place]]:
-        """The spans around one that are known, from the inside, with their trace and id."""
+        """The spans around one that are known, from the inside, with their trace and id.
+
+        No further out than ``LEVELS``: the time that a trace takes grows with its spans, however they
+        are nested, also in a circle.
+        """
         seen = {span.id}
         at = span.parent
-        while at is not None and at not in seen:
+        while at is not None and at not in seen and len(seen) <= LEVELS:
             seen.add(at)
             place = self._places.get((span.trace, at))
             if place is None:

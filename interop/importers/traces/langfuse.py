@@ -26,7 +26,7 @@ from ..protocol import Diagnostic, Found, Reading
 from ..timestamps import seconds_of
 from .ai_sdk import TOOL_CALL
 from .conversations import by_session, transcripts_of
-from .spans import Span, SpanKind, value_of
+from .spans import LEVELS, Span, SpanKind, value_of
 from .stored import SpanPiece, read_stored
 
 __all__ = ("LangfuseImporter",)
@@ -453,7 +453,7 @@ class _Turns:
 
     def _lies_in(self, span: Span | None, observation: str | None) -> bool:
         seen: set[str] = set()
-        while span is not None and span.id not in seen:
+        while span is not None and span.id not in seen and len(seen) <= LEVELS:
             if span.id == observation:
                 return True
             seen.add(span.id)

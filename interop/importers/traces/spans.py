@@ -11,7 +11,10 @@ import msgspec
 from ....engine.events import JSON, Tokens
 from ..json_files import PIECE
 
-__all__ = ("Span", "SpanKind", "value_of", "with_messages")
+__all__ = ("LEVELS", "Span", "SpanKind", "value_of", "with_messages")
+
+LEVELS: Final = 64
+"""Spans around one that are looked at, from the inside: frameworks nest a few dozen at most."""
 
 SpanKind: TypeAlias = Literal["model", "tool", "agent", "human", "other", "link"]
 """A call of a model, the execution of a tool, the turn of an agent or of a person, or anything else

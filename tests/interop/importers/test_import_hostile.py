@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import anyio
+import msgspec
 import pytest
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import (
@@ -36,9 +37,10 @@ from duolog.interop.importers.protocol import Diagnostic, Foreign, Found, Import
 from duolog.interop.importers.registry import recognise
 from duolog.interop.importers.run import import_foreign
 from duolog.interop.importers.tau import TauImporter
+from duolog.interop.importers.traces.conversations import ConversationReader
 from duolog.interop.importers.traces.live import LiveTraces
 from duolog.interop.importers.traces.otlp import spans_of_request
-from duolog.interop.importers.traces.spans import Span
+from duolog.interop.importers.traces.spans import LEVELS, Span
 from duolog.testing import by
 from scripted_importer import Scripted
 
@@ -289,3 +291,29 @@ async def test_a_span_that_cannot_be_read_keeps_no_other_from_being_recorded() -
         await live.record(anyio.current_time(), everything=True)
         said = [record.event async for record in log.read("good")]
     assert any(isinstance(event, MessageSent) and event.text == "Yes" for event in said)
+
+
+@pytest.mark.parametrize("circle", [False, True])
+def test_spans_that_nest_without_end_are_looked_at_from_the_inside(
+    monkeypatch: pytest.MonkeyPatch, circle: bool
+) -> None:
+    """Each span looks at a number of those around it, so that 3,000 take 3,000 times as long as one."""
+    count, looks = 3_000, 0
+
+    class Counted(dict[tuple[str, str], object]):
+        def get(self, key: object, default: object = None) -> object:
+            nonlocal looks
+            looks += 1
+            return super().get(key, default)  # type: ignore[call-overload]
+
+    reader = ConversationReader()
+    monkeypatch.setattr(reader, "_places", Counted())
+    parents = [str(at - 1) for at in range(count)]
+    spans = [
+        Span(id=str(at), trace="t", where="", name="chat", kind="model", start=1.0, parent=parent)
+        for at, parent in enumerate(parents)
+    ]
+    if circle:
+        spans[0] = msgspec.structs.replace(spans[0], parent=str(count - 1))
+    assert list(reader.read(spans)) is not None
+    assert looks <= 3 * count * LEVELS
