@@ -159,12 +159,12 @@ setup: $(WITH_DEV)
 
 $(WITH_PLOTS): pyproject.toml | $(VENV)
 	@echo "Installing Duolog and what it needs into $(VENV) ..."
-	@$(RUN) pip install -qq --disable-pip-version-check --editable '.[plots]'
+	@sh .ci/install $(VENV) plots
 	@touch $@
 
 $(WITH_DEV): pyproject.toml | $(VENV)
 	@echo "Installing Duolog and what its tests need into $(VENV) ..."
-	@$(RUN) pip install -qq --disable-pip-version-check --editable '.[dev]'
+	@sh .ci/install $(VENV) dev
 	@touch $@ $(WITH_PLOTS)
 
 # Not a file's rule: an environment that is there is checked too, before anything is installed.
