@@ -177,7 +177,9 @@ def _copy_samples(page: Path, where: Path) -> None:
 
 def _run_demo(root: Path, where: Path, place: str) -> None:
     makefile = (root / "Makefile").read_text(encoding="utf-8")
-    [extras] = re.findall(r"^\$\(WITH_PLOTS\):(?:.*\n)*?.*'\.\[(.*)\]'", makefile, re.MULTILINE)
+    [extras] = re.findall(
+        r"^\$\(WITH_PLOTS\):(?:.*\n)*?.*\.ci/install \S+ (.*)$", makefile, re.MULTILINE
+    )
     hidden = hide_extras(root, extras.split(","), where)
     environment = os.pathsep.join([str(hidden), os.environ.get("PYTHONPATH", "")])
     for command in demo(root):
