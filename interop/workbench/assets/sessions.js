@@ -140,9 +140,9 @@ const measureAll = () => {
   if (wanted.size) measure();
 };
 
-const changed = ({ rows, gone, reload: anew, note }) => {
+const changed = ({ rows, gone, reload: anew, complete, note }) => {
   document.getElementById("count").textContent = note;
-  if (anew) {
+  if (anew || (complete && !body.hasAttribute("data-complete"))) {
     reload();
     return;
   }

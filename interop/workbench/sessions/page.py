@@ -49,6 +49,7 @@ def list_contents(
     problem: str = "",
     typed: str = "",
     reviews: bool = False,
+    complete: bool = True,
 ) -> list[Node]:
     """The contents of the page.
 
@@ -62,6 +63,7 @@ def list_contents(
         problem: why the address is invalid; empty if it is valid.
         typed: the invalid term.
         reviews: whether the user may tag and review sessions.
+        complete: whether all sessions were looked at; else the script loads the page again.
     """
     heads = [_title(index, address, column) for column in columns_of(address)]
     every = tag("input", type="checkbox", id="every", aria_label="Select all that are shown")
@@ -89,7 +91,7 @@ def list_contents(
                 "table",
                 tag("caption", "Sessions, with what was measured", class_="unseen"),
                 tag("thead", tag("tr", tag("th", every, scope="col", class_="tick"), heads)),
-                tag("tbody", rows, id="rows"),
+                tag("tbody", rows, id="rows", data_complete=complete),
                 class_="dense",
                 data_descending=address.sort.startswith("-"),
             ),

@@ -62,6 +62,7 @@ class _Routes:
         address, problem, typed = self._asked(request.query_params.multi_items())
         position = index.position
         before = after = None
+        complete = False
         if address.plain and not index.loaded:
             latest = await index.latest(workbench.limits.page)
             rows = await self._drawn(latest, address, address.query)
@@ -70,6 +71,7 @@ class _Routes:
             query, left = await searched(workbench, address)
             found = self._lists.of(query, address.order)
             await found.soon()
+            complete = found.complete
             shown = found.page(workbench.limits.page, after=address.after, before=address.before)
             rows = await self._drawn(shown.sessions, address, query)
             if shown.before and shown.first:
@@ -94,6 +96,7 @@ class _Routes:
             after=after,
             problem=problem,
             typed=typed,
+            complete=complete,
             reviews=identity_of(request).role == "operator" and not workbench.access.read_only,
         )
         return page(
@@ -199,5 +202,11 @@ class _Routes:
                 loaded=change.loaded,
                 complete=change.complete,
             )
-            data = {"rows": change.rows, "gone": change.gone, "reload": change.reload, "note": note}
+            data = {
+                "rows": change.rows,
+                "gone": change.gone,
+                "reload": change.reload,
+                "complete": change.complete,
+                "note": note,
+            }
             yield message("list", data, change.position)

@@ -11,6 +11,7 @@ from duolog.engine.log.open import open_log
 from duolog.engine.records import Draft
 from duolog.interop.workbench.sessions.address import ListAddress, parse_address
 from duolog.interop.workbench.sessions.page import searching_note
+from duolog.scoring.index import lists
 from duolog.scoring.index.lists import parse_key
 from duolog.testing.records import RecordWriter
 from duolog.testing.sessions import put_records
@@ -101,6 +102,22 @@ async def test_a_deep_link_shows_the_same_again() -> None:
             second = await visitor.client.get(link)
             assert len(re.findall("<tr data-session", second.text)) == 10
             assert (await visitor.client.get(link)).text == second.text
+
+
+async def test_a_page_of_a_part_of_the_list_says_so_until_all_was_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with open_log("memory://") as log:
+        for number in range(3):
+            await put(log, number, utility=number / 10)
+        async with visiting(log) as visitor:
+            with monkeypatch.context() as hurry:
+                hurry.setattr(lists, "_PATIENCE", 0.0)
+                page = await visitor.get("/sessions", sort="-utility")
+                assert "data-complete" not in page.text
+            page = await visitor.get("/sessions", sort="-utility")
+            assert "data-complete" in page.text
+            assert page.text.count("<tr data-session") == 3
 
 
 async def test_a_row_says_who_took_part_and_how_it_ended() -> None:
