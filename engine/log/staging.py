@@ -14,6 +14,7 @@ from typing import Final, Protocol, TypeGuard, final, runtime_checkable
 import anyio
 
 from ..errors import LogClosed
+from ..logger import get_logger
 from ..records import TRACE, Draft, Record
 from .append import Append
 from .contract import EventLog
@@ -166,9 +167,19 @@ class SessionAppends:
         self._check()
 
     async def leave(self) -> None:
-        """Ends a run that has failed: writes what was staged before, unless that is why it failed."""
+        """Ends a run that has failed: writes what was staged before, unless that is why it failed.
+
+        If that fails too, the program's own log says so: the run ends with its first error.
+        """
         async with self._writing:
+            known = self._failure
             await self._write_staged()
+        if self._failure is not known:
+            get_logger("log").warning(
+                "the last records of a failed run were not written",
+                session=self._session,
+                error=str(self._failure),
+            )
 
     def close(self) -> None:
         """Stops the timer. After a cancellation, staged records are not written: the session

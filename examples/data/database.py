@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 from threading import Lock
 from typing import Final, TypeAlias, final
+from weakref import finalize
 
 import msgspec
 
@@ -97,6 +98,7 @@ class Database:
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
             made = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+            finalize(self, made.close)  # Python 3.13 warns of one that is left open
             made.executescript(_CREATE)
             made.execute("BEGIN")
             made.executemany("INSERT INTO people VALUES (?, ?, ?, ?, ?, ?)", self._tables.people)

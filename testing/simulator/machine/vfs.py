@@ -12,7 +12,7 @@ import ctypes
 import gc
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any, Final, Protocol, final
 
 __all__ = ("IOERR", "OK", "Medium", "UnsupportedSqlite", "intercepted")
@@ -113,7 +113,8 @@ def intercepted(medium: Callable[[], Medium | None]) -> Iterator[None]:
     except AttributeError:
         raise UnsupportedSqlite("the SQLite of this Python exports no functions") from None
     source.restype = ctypes.c_char_p
-    [(own,)] = sqlite3.connect(":memory:").execute("SELECT sqlite_source_id()")
+    with closing(sqlite3.connect(":memory:")) as connection:
+        [(own,)] = connection.execute("SELECT sqlite_source_id()")
     if source().decode() != own:
         raise UnsupportedSqlite("the SQLite found is not the one that this Python uses")
     find.restype = _POINTER

@@ -6,6 +6,7 @@ import asyncio
 import shutil
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from random import Random
 
@@ -341,7 +342,8 @@ async def test_an_older_log_gets_checksums_for_what_is_appended(tmp_path: Path) 
     async with open_log(str(path), create=False) as log:
         assert (await log.verify()).unchecked == 19
         assert await log.checkpoint("copier", "1") == 5
-    layout = sqlite3.connect(path).execute("PRAGMA user_version").fetchone()
+    with closing(sqlite3.connect(path)) as connection:
+        layout = connection.execute("PRAGMA user_version").fetchone()
     assert layout == (1,)  # to look at it changes nothing
     async with open_log(str(path), create=False) as log:
         await log.append("new", [said("x")])

@@ -37,6 +37,7 @@ from duolog.engine.session.context_parts.model_line import Reply
 from duolog.engine.session.environment import Action, Outcome
 from duolog.engine.session.runner import Session, run_session
 from duolog.testing import Script, Workshop, a_session, agent, human, played, streams
+from structlog.testing import capture_logs
 
 
 class Lengths:
@@ -273,6 +274,36 @@ async def test_what_is_staged_is_written_in_time() -> None:
     assert written == ["SessionOpened", "MessageSent"]
 
 
+async def test_what_a_scorer_measures_after_the_close_is_written_in_time() -> None:
+    """However long another scorer still works."""
+
+    class Last(Lengths):
+        ref = ScorerRef(name="last", version="1", config="")
+
+        async def observe(self, record: Record) -> Sequence[Measurement]:
+            if record.kind != "ActionResolved":  # cancelled in the same append as the close
+                return []
+            scored = UtilityScored(scorer=self.ref, snapshot=1, value=0.5)
+            return [Measurement(scored, "result")]
+
+    class Waiting(Lengths):
+        ref = ScorerRef(name="waiting", version="1", config="")
+
+        async def observe(self, record: Record) -> Sequence[Measurement]:
+            if record.kind == "SessionClosed":
+                with anyio.move_on_after(3):
+                    while not written:
+                        await anyio.sleep(0.002)
+                        written.extend([r.kind async for r in log.read(session.id, stream=own)])
+            return []
+
+    own, written = stream_of(Last.ref), list[str]()
+    session = a_session(agent(Script().act("search").finish()), scorers=(Last(), Waiting()))
+    async with open_log("memory://") as log:
+        await run_session(log, session)
+    assert written == ["UtilityScored"]
+
+
 @pytest.mark.parametrize("follow", ["subscribe", "tap"])
 async def test_a_follower_gets_every_record_at_once(follow: str) -> None:
     held: list[int] = []
@@ -297,6 +328,23 @@ async def test_what_was_said_before_a_failure_is_in_the_log() -> None:
             "SessionOpened",
             "MessageSent",
         ]
+
+
+async def test_what_a_failed_run_cannot_write_any_more_is_said_in_the_program_s_log(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def refuse(log: MemoryLog, appends: Sequence[Append]) -> int:
+        raise LogUnavailable("the disk is full")
+
+    async def leave(context: ActorContext) -> None:
+        context.models.interrupt("the model is away")
+
+    monkeypatch.setattr(MemoryLog, "write_in_order", refuse)
+    async with open_log("memory://") as log:
+        with capture_logs() as said, pytest.raises(SessionInterrupted, match="model is away"):
+            await run_session(log, a_session(agent(Script().say("a").then(leave))))
+    [second] = [entry for entry in said if "were not written" in entry["event"]]
+    assert (second["session"], second["error"]) == ("session", "the disk is full")
 
 
 @pytest.mark.parametrize("url", ["memory://", "sqlite:///{}/log.db"])
