@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
@@ -41,6 +42,8 @@ _COOKIE: Final = "duolog-study"
 _KEPT: Final = 90 * 86400  # seconds that a participant's cookie holds
 _BODY: Final = 1 << 18
 _CODE: Final = "p"
+_WRAPPED: Final = re.compile(r"(?<![\n ])\n(?=[^\W\d_])")
+"""The end of a line whose paragraph goes on in the next: not before a list, a heading or an empty line."""
 
 
 class _Consent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -143,7 +146,7 @@ class _Routes:
             case "consent":
                 return self._page(
                     study.title,
-                    rich_text(study.consent),
+                    _prose(study.consent),
                     _buttons(
                         "consent",
                         ("yes", "I agree to take part"),
@@ -195,7 +198,7 @@ class _Routes:
         minutes = f"You have {condition.minutes:g} minutes." if condition.minutes else None
         return self._page(
             heading,
-            *(rich_text(text) for text in texts if text),
+            *(_prose(text) for text in texts if text),
             None if minutes is None else tag("p", minutes),
             _buttons("begin", (str(step.place), "Begin")),
             step=step,
@@ -212,7 +215,7 @@ class _Routes:
         return await self._let_in(request, response, begun.session)
 
     async def _done(self, name: str) -> Response:
-        lines: list[Node] = [rich_text(self._study.thanks)]
+        lines: list[Node] = [_prose(self._study.thanks)]
         if self._study.show_result:
             for begun in self._people.person(name).begun.values():
                 result = (await self._sittings.result(begun.session)).get("final")
@@ -343,6 +346,11 @@ class _Routes:
         )
 
 
+def _prose(text: str) -> Html:
+    """A text of the plan: the lines of a paragraph run on, unlike in a message."""
+    return rich_text(_WRAPPED.sub(" ", text))
+
+
 def _seat_address(session: str) -> str:
     return f"/take?{urlencode({'id': session})}"
 
@@ -380,7 +388,7 @@ def _buttons(does: Literal["consent", "begin", "withdraw"], *choices: tuple[str,
 def _questions(one: Questionnaire, step: Step, name: str) -> Sequence[Node]:
     items = one.items
     return (
-        rich_text(one.text) if one.text else None,
+        _prose(one.text) if one.text else None,
         tag(
             "form",
             *(_question(item) for item in items),

@@ -329,6 +329,15 @@ async def test_a_participant_goes_through_a_study_and_is_exported(plan: Path) ->
     assert kept["participant"] == person["participant"]
 
 
+async def test_lines_of_a_paragraph_run_on_and_lists_stay(plan: Path) -> None:
+    text = 'consent = """\nOne line\nand its end.\n\n- a\n- b\n"""'
+    old = 'consent = "You may leave at any time."'
+    await anyio.Path(plan).write_text(PLAN.replace(old, text, 1))
+    async with serving(plan) as server, server.arriving("ann") as ann:
+        assert "<p>One line and its end.</p>" in ann.page
+        assert ann.page.count("<li>") == 2
+
+
 async def test_recruiters_ids_are_in_no_record(plan: Path) -> None:
     async with serving(plan) as server, server.arriving("5f2c-recruited") as ann:
         await ann.agree()
