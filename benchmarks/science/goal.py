@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from duolog.benchmarks.science.cells import PERSONAS, Size
+from duolog.benchmarks.science.margins import margins_text
 from duolog.benchmarks.science.playing import Played
 from duolog.benchmarks.science.quantities import (
     RULES,
@@ -101,6 +102,8 @@ def goal_text(found: Mapping[str, Played], size: Size) -> str:
         ),
         "",
         f"**The goal is {'reached' if reached else 'not reached'}.**",
+        "",
+        *margins_text(found),
     ]
     return "\n".join(lines)
 

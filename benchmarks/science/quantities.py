@@ -22,6 +22,7 @@ __all__ = (
     "drop",
     "final",
     "gain",
+    "means",
     "minutes",
     "rounds_to_first",
     "token_ratio",
@@ -121,15 +122,21 @@ def difference(
         second: those of the other, for the same people.
         resamples: for the interval.
     """
+    return paired_difference(name, *means(quantity, first, second), bootstrap=resamples, seed=name)
+
+
+def means(
+    quantity: Quantity,
+    first: Sequence[Mapping[str, Trajectory]],
+    second: Sequence[Mapping[str, Trajectory]],
+) -> tuple[Floats, Floats]:
+    """The means over people of two agents, one for each instance that all of them played."""
     instances = sorted(
         set.intersection(*(set(one) for one in first), *(set(one) for one in second))
     )
-    return paired_difference(
-        name,
+    return (
         column_of(_mean(quantity, (one[i] for one in first)) for i in instances),
         column_of(_mean(quantity, (one[i] for one in second)) for i in instances),
-        bootstrap=resamples,
-        seed=name,
     )
 
 

@@ -188,8 +188,8 @@ class _Pages:
         stop = self._session.stop
         _say(
             console,
-            "Nobody goes on for ever. A rating below 3 is an unproductive round, and the "
-            f"tolerance τ says how many in a row somebody puts up with. For τ = {stop.tau}:",
+            "People give up at some point. A round rated below 3 is unproductive, and the "
+            f"tolerance τ says how many of these in a row a user accepts. For τ = {stop.tau}:",
         )
         rows = []
         for point in self._points:
@@ -202,7 +202,7 @@ class _Pages:
         lost = None if left is None or final_ is None else left - final_
         _say(
             console,
-            f"Who leaves there leaves with {number(left)} instead of {number(final_)}: a drop of "
+            f"A user who quits there ends with {number(left)} instead of {number(final_)}: a drop of "
             f"{number(lost)} at τ = {stop.tau}. In a product, on_stop calls you back the moment that "
             "this is known, while something can still be done about it.",
         )

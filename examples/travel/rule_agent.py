@@ -39,7 +39,10 @@ _ORDER: tuple[Slot, ...] = (
     "transportation",
 )
 
-_AGAIN: Final = ("Sorry, I could not follow that.", "I am not sure that I got that right.")
+_AGAIN: Final = (
+    "One of your answers is not clear to me yet.",
+    "Sorry, there is one thing that I could not follow.",
+)
 
 _REPORTS: Final[Mapping[Standing, tuple[str, ...]]] = {
     "first": (

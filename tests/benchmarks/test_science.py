@@ -32,6 +32,7 @@ def test_a_tiny_study_writes_its_pages_and_goes_on_where_it_was(
     assert "outdated" not in pages["agents.md"]
     assert "\nBetween.\n" in pages["agents.md"]
     assert "**The goal is " in pages["agents.md"]
+    assert "\nNon-inferior to both in everything, under every rating rule: " in pages["agents.md"]
     assert "| travel | `goals` (off as shipped) |" in pages["agents.md"]
     for hypothesis in (
         "Two-stage starts slower",
