@@ -34,7 +34,9 @@ from ...engine.log.exchange.output_file import OutputRules, check_output, output
 from ...engine.log.follower import Follower
 from ...engine.log.memory import MemoryLog
 from ...engine.log.open import open_log
+from ...engine.log.parts import Divisible
 from ...engine.log.ranked import Ranked
+from ...engine.log.searched import Searchable
 from ...engine.log.summary import FORGOTTEN
 from ...engine.records import Draft, Record
 from ..tools import collect, message, raises, require
@@ -68,6 +70,13 @@ _CALLS: Final[dict[str, Callable[[Store], object]]] = {
     "derived": lambda log: log.derived("fold 0", 1),
     "keep_derived": lambda log: log.keep_derived([]),
     "drop_derived": lambda log: log.drop_derived(),
+    "outdated": lambda log: cast(Ranked, log).outdated("fold 0", 1),
+    "ranked": lambda log: cast(Ranked, log).ranked("fold 0", 1, 0, descending=False, limit=1),
+    "parts": lambda log: cast(Divisible, log).parts(1),
+    "unread_texts": lambda log: cast(Searchable, log).unread_texts(1),
+    "search_texts": lambda log: cast(Searchable, log).search_texts([["x"]], 1),
+    "found_texts": lambda log: cast(Searchable, log).found_texts([["x"]], 1, ["s0"]),
+    "keep_texts": lambda log: cast(Searchable, log).keep_texts([]),
     "restore": lambda log: log.restore([]),
     "forget": lambda log: log.forget("s0"),
     "vacuum": lambda log: log.vacuum(),

@@ -129,6 +129,16 @@ async def mend(ground: Ground) -> None:
             again = await import_jsonl(log, io.BytesIO(data), keep_going=True)
             facts = (again.records, again.lost, again.known)
             require(facts == (0, 0, len(left)), f"it may be run again: {again}")
+    broken = msgspec.structs.replace(own[2], body=b'{"kind":"MessageSent","text":1}', _event=None)
+    lines = [to_jsonl(broken if record is own[2] else record) for record in records]
+    async with ground.open("broken") as log:
+        taken = await import_jsonl(log, io.BytesIO(b"".join(lines)), keep_going=True)
+        where = [each.line for each in taken.problems]
+        require(where == [records.index(own[2]) + 1], f"one line is named: {taken}")
+        taken_lost = (taken.records, taken.lost)
+        require(taken_lost == (len(records) - 1, 1), f"those behind it are taken: {taken}")
+        kinds = [record.kind == LOST for record in await collect(log.read("c"))]
+        require(kinds == [record is own[2] for record in own], f"a placeholder is there: {kinds}")
     far = msgspec.structs.replace(own[-1], version=200_000)
     async with MemoryLog() as log:
         taken = await import_jsonl(log, io.BytesIO(to_jsonl(far)), keep_going=True)

@@ -248,13 +248,14 @@ async def fail(ground: Ground) -> None:
     """Whichever operation of the disk fails: an append says truly whether it is there, or that it may be."""
     if ground.directory is None:
         return
-    what = _FAILURES[ground.draw // 2 % len(_FAILURES)]
     for at in range(1, 8):
-        drafts = [said(f"{at}", f"id {at}"), said("and more", f"also {at}")]
+        what = _FAILURES[(ground.draw // 2 + at) % len(_FAILURES)]
+        own = (f"id {at}", f"also {at}")
+        drafts = [said(f"{at}", own[0]), said("and more", own[1])]
         async with ground.open("failing") as log:
             before = await log.checkpoint("c", "1")
             move = Advance(consumer="c", version="1", expected=before, position=before + 1)
-            ground.fail(what, at)
+            ground.fail(what, 1 + (at - 1) * 3)
             try:
                 got = await log.append("s", drafts, checkpoint=move)
                 fate = "acknowledged"
@@ -263,14 +264,16 @@ async def fail(ground: Ground) -> None:
             except LogUnavailable:
                 got, fate = [], "refused"
             ground.fail("", 0)
+            for end in ("", "-wal"):  # as a crash at this moment leaves them
+                shutil.copy(
+                    ground.directory / f"failing.db{end}", ground.directory / f"crash{at}.db{end}"
+                )
             if ground.draw & 1 << at:
                 with suppress(LogUnavailable, NotALog):  # it may have to be opened again
                     await collect(log.read_all())
         async with ground.open("failing") as log:
             all_there = await collect(log.read("s"))
-            there = [
-                record for record in all_there if record.caller_id in (f"id {at}", f"also {at}")
-            ]
+            there = [record for record in all_there if record.caller_id in own]
             moved = await log.checkpoint("c", "1") - before
             require(len(there) in (0, 2), f"an append is there whole or not at all: {there}")
             require(moved == (1 if there else 0), f"and its checkpoint with it: {moved}")
@@ -279,6 +282,15 @@ async def fail(ground: Ground) -> None:
             again = await log.append("s", drafts)
             require(not there or again == there, "an append that is repeated is there once")
             require((await log.verify()).problems == (), "and the log is whole")
+        async with ground.open(f"crash{at}") as log:
+            left = [r for r in await collect(log.read("s")) if r.caller_id in own]
+            require(len(left) in (0, 2), f"after a crash it is there whole or not at all: {left}")
+            require(
+                fate != "acknowledged" or left == got, f"{what} at {at}: it is there after a crash"
+            )
+            require(
+                fate != "refused" or not left, f"{what} at {at}: refused, and there after a crash"
+            )
 
 
 async def chain(ground: Ground) -> None:

@@ -29,6 +29,7 @@ _SLOW: Final = (0.01, 0.01, 0.05, 1.0, 60.0)
 """Seconds that a slow operation takes; a process that is paused in the middle of one is as slow."""
 
 _PATIENCE: Final = 0.1  # seconds of that for which others wait without a word
+_LONG: Final = 200  # operations for which a disk keeps failing
 _SLOWLY: Final = 5  # operations one after the other that are a little slow
 
 
@@ -181,10 +182,11 @@ class SimulatedDisk:
             where.pop()
 
     def fail(self, what: str, after: int) -> None:
-        """The n-th operation from now on fails in one way; with none, nothing fails any more."""
+        """From the n-th operation on, many fail in one way; with none, nothing fails any more."""
         self.stop_failing()
         if what:
-            self._faults = {self.operations + after: what}
+            begin = self.operations + after
+            self._faults = dict.fromkeys(range(begin, begin + _LONG), what)
 
     def stop_failing(self) -> None:
         """From here on nothing goes wrong."""
