@@ -62,13 +62,18 @@ def make(count: int, seed: int = 0) -> Iterator[Trajectory]:
 
 def report_rows(sessions: int, repeat: int) -> list[Row]:
     """Commands over a log on disk, of merely fetching and decoding its rows: the first report, the second
-    one, for which the log keeps what the first has folded, and a screen of sessions.
+    one, for which the log keeps what the first has folded, screens of sessions, and one session.
     """
     least = 0.5  # seconds that a command may take, however small its log is
+    screen = ["sessions", "--limit", "20"]
     commands = {
         "first report": (["report"], 3.0),
         "second report": (["report"], 1.0),
-        "screen of sessions by utility": (["sessions", "--sort", "-utility", "--limit", "20"], 0.0),
+        **{
+            f"screen of sessions by {key}": ([*screen, "--sort", f"-{key}"], 0.0)
+            for key in ("utility", "last", "session")
+        },
+        "one session shown": (["show"], 0.0),
     }
     ours: dict[str, list[float]] = {name: [] for name in commands}
     raw = []
@@ -108,6 +113,7 @@ async def _keep_nothing(path: Path) -> None:
 
 def _seconds(words: Sequence[str], path: Path) -> float:
     name, *options = words
+    options += ["session-00000"] if name == "show" else []
     command = [sys.executable, "-P", "-m", "duolog", name, str(path), *options]
     begun = time.perf_counter()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)

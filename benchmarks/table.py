@@ -40,6 +40,7 @@ _PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
     "http_load": (),
     "telemetry": (),
     "report": (),
+    "tables": (),
     "training_speed": (),
 }
 

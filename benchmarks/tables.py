@@ -1,6 +1,6 @@
 """Measures a report on tables of very many sessions, which a generator makes up.
 
-python -P -m duolog.benchmarks.tables [--sessions 1000000] [--resamples 200] [--directory DIR]
+python -P -m duolog.benchmarks.tables [--sessions 1000000] [--resamples 200] [--directory DIR] [--repeat 5]
 
 The report runs in a separate process, whose peak memory is read at the end. It is compared with
 reading the same columns of rounds.
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,7 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+from duolog.benchmarks.measuring import add_arguments, compare, write_rows
 from duolog.scoring.columns.parquet import (
     COLUMNS,
     Manifest,
@@ -73,7 +75,8 @@ def generate(directory: Path, sessions: int) -> None:
         **dict.fromkeys(
             ("baseline", "silent", "estimated", "final_missing"), flag(False, sessions)
         ),
-        "evaluated": flag(True, sessions),
+        **dict.fromkeys(("evaluated", "output"), flag(True, sessions)),
+        "candidates": pyarrow.ListArray.from_arrays(none, empty),
         "agent_tokens": 100 + chance.integers(0, 20_000, sessions),
         "human_tokens": 10 + chance.integers(0, 5_000, sessions),
         "final": pyarrow.nulls(sessions, pyarrow.float64()),
@@ -130,42 +133,53 @@ def _floor(directory: Path) -> tuple[float, float]:
     return time.perf_counter() - wall, time.process_time() - cpu
 
 
+def _report(directory: Path, resamples: int) -> tuple[float, float, float]:
+    """Seconds by the wall and of the processor that a report takes, and its peak memory in MB."""
+    command = [sys.executable, "-P", "-m", "duolog", "report", str(directory)]
+    begun = time.perf_counter()
+    process = subprocess.Popen([*command, "--bootstrap", str(resamples)], stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    spent = time.perf_counter() - begun
+    if status:
+        sys.exit("the report failed")
+    return spent, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+
+
 def main() -> None:
     """Measures, and prints."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sessions", type=int, default=1_000_000)
     parser.add_argument("--resamples", type=int, default=200)
     parser.add_argument("--directory", type=Path, help="keep the tables here, and use them again")
-    parser.add_argument("--json", action="store_true", help="all numbers, with all intervals")
+    add_arguments(parser)
     asked = parser.parse_args()
+    sessions = asked.sessions // 10 if asked.quick else asked.sessions
     with tempfile.TemporaryDirectory() as temporary:
         directory = asked.directory or Path(temporary) / "tables"
         if not directory.exists():
             # In a separate process, because a child's peak memory begins with its parent's.
             maker = multiprocessing.get_context("spawn").Process(
-                target=generate, args=(directory, asked.sessions)
+                target=generate, args=(directory, sessions)
             )
             maker.start()
             maker.join()
         size = sum(path.stat().st_size for path in directory.rglob("*.parquet")) / 1e6
-        print(
-            f"{asked.sessions:,} sessions, {size:.0f} MB of Parquet, load {os.getloadavg()[0]:.1f}"
-        )
-        wall, cpu = _floor(directory)
-        print(f"reading the columns of rounds   {wall:6.2f} s, {cpu:6.2f} s of CPU")
-        command = [sys.executable, "-P", "-m", "duolog", "report", str(directory)]
-        command += ["--bootstrap", str(asked.resamples), *(["--json"] if asked.json else [])]
-        begun = time.perf_counter()
-        out = subprocess.DEVNULL if asked.json else None
-        process = subprocess.Popen(command, stdout=out)
-        _, status, used = os.wait4(process.pid, 0)
-        spent = time.perf_counter() - begun
-        if status:
-            sys.exit("the report failed")
-        print(
-            f"report, {asked.resamples} resamples       {spent:6.2f} s, "
-            f"{used.ru_utime + used.ru_stime:6.2f} s of CPU, {used.ru_maxrss / 1024:.0f} MB at most"
-        )
+        floors, reports = [], []
+        for _ in range(asked.repeat):
+            floors.append(_floor(directory))
+            reports.append(_report(directory, asked.resamples))
+    wall, cpu, memory = map(statistics.median, zip(*reports, strict=True))
+    row = compare(
+        f"report of tables, {sessions:,} sessions : reading their columns",
+        [spent for _, spent, _ in reports],
+        [spent for _, spent in floors],
+        better="lower",
+        goal=8.0 * sessions / 1_000_000 + 0.5 * asked.quick,  # the start, however small they are
+        value=wall,
+        unit="s",
+        about=f"{size:.0f} MB of Parquet; {cpu:.1f} s of CPU, {memory:.0f} MB (goal 1,200)",
+    )
+    write_rows(asked.rows, [row])
 
 
 if __name__ == "__main__":
