@@ -156,9 +156,7 @@ def _behind(one: Played, others: Sequence[Played]) -> float:
     if not others:
         return 0.0
     utility = max(other.utility for other in others) - one.utility
-    drops = [
-        max(best) - own for own, *best in zip(one.drops, *(o.drops for o in others), strict=True)
-    ]
+    drops = [max(other.drops[at] for other in others) - own for at, own in enumerate(one.drops)]
     least = min(other.minutes for other in others)
     later = one.minutes / least - 1.0 if least else 0.0
     lost = sum(max(drop, 0.0) for drop in drops) / max(len(drops), 1)
