@@ -37,6 +37,7 @@ from .compare import compare_routes
 from .exporting import export_routes
 from .frame import ENTRANCE, problem_page
 from .live import live_routes
+from .palette import palette_routes
 from .reviewing import review_routes
 from .session.forking import Forker
 from .session.routes import session_routes
@@ -58,6 +59,7 @@ PARTS: tuple[Part, ...] = (
     review_routes,
     share_routes,
     export_routes,
+    palette_routes,
 )
 """The parts that every workbench has."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
-from typing import Final, TypeVar, final
+from typing import Final, NamedTuple, TypeVar, final
 from urllib.parse import quote
 
 import anyio.to_thread
@@ -21,16 +21,27 @@ from ...scoring.columns.rows import Folded, trajectory_of
 from ...scoring.display.texts import shorten
 from ...scoring.index.lines import AT_ONCE
 from ...scoring.oversight import Oversight, OversightReport, fold_oversight, summarise
-from ...scoring.report import Compared, compare_agents, document_html, oversight_document
+from ...scoring.report import (
+    Compared,
+    Document,
+    compare_agents,
+    document_csv,
+    document_html,
+    document_json,
+    document_markdown,
+    oversight_document,
+)
 from ...scoring.report.comparing import MOST_AGENTS, Picked, marks_of
 from ...scoring.trajectory.points import Trajectory
 from ..http.sse import EventStream
 from .access.guard import identity_of
 from .access.roles import readers
 from .events import message, streaming
+from .exporting import as_file
 from .frame import page
 from .markup.agents import AgentMarks
 from .markup.html import Html, Node, tag
+from .menu import Export
 from .sessions.address import ListAddress, parse_address
 from .sessions.searching import searched
 from .state import Workbench
@@ -44,7 +55,22 @@ _OFFERED: Final = 20  # agents that can be chosen
 _LINK: Final = "/session?id="
 _STEP: Final = 25  # sessions between two messages
 
+_FILES: Final[Mapping[str, tuple[str, Callable[[Document], str]]]] = {
+    "md": ("text/markdown; charset=utf-8", document_markdown),
+    "json": ("application/json", document_json),
+    "csv": ("text/csv; charset=utf-8", document_csv),
+}
+"""The forms of a report as a file: the media type, and what writes it."""
+
 _Made = TypeVar("_Made")
+
+
+class _Outcome(NamedTuple):
+    """A comparison: the sessions, the agents compared, and a note on what was left out."""
+
+    sessions: Sequence[Trajectory]
+    made: Compared
+    note: str
 
 
 def compare_routes(workbench: Workbench) -> Sequence[Route]:
@@ -53,7 +79,13 @@ def compare_routes(workbench: Workbench) -> Sequence[Route]:
     return (
         Route("/compare", readers(routes.page)),
         Route("/v1/compare/stream", readers(routes.stream)),
+        Route("/v1/export/report", readers(routes.export)),
     )
+
+
+def _exports(request: Request) -> Sequence[Export]:
+    given = request.query_params.multi_items()
+    return [Export("Report", "/v1/export/report", given, tuple(_FILES))]
 
 
 @final
@@ -99,6 +131,7 @@ class _Routes:
             *contents,
             script="compare.js",
             at="/compare",
+            exports=() if problem else _exports(request),
             status=400 if problem else 200,
         )
 
@@ -109,15 +142,71 @@ class _Routes:
         wanted = [value for key, value in parameters if key == "agents"]
         return streaming(self._workbench, self._messages(address, wanted))
 
+    async def export(self, request: Request) -> Response:
+        """The report as a file: Markdown, or its numbers as JSON or CSV."""
+        form = request.query_params.get("format", "md")
+        if form not in _FILES:
+            raise InvalidInput(f"a report is exported as {', '.join(_FILES)}, not as {form[:40]!r}")
+        given = request.query_params.multi_items()
+        wanted = [value for key, value in given if key == "agents"]
+        address = parse_address((key, one) for key, one in given if key != "format").first_page()
+        async for step in self._compare(address, wanted):
+            if isinstance(step, _Outcome):
+                document = await self._in_thread(partial(self._document, step))
+                kind, render = _FILES[form]
+                return as_file(render(document).encode(), f"report.{form}", kind)
+        raise AssertionError("a comparison ends with its outcome")
+
     async def _messages(
         self, address: ListAddress, wanted: Sequence[str]
     ) -> AsyncGenerator[ServerSentEvent, None]:
+        outcome: _Outcome | None = None
+        try:
+            async for step in self._compare(address, wanted):
+                if isinstance(step, _Outcome):
+                    outcome = step
+                else:
+                    yield message("progress", {"text": step})
+        except InvalidInput as error:
+            yield message("report", {"html": "", "figures": [], "text": f"{error}."})
+            yield message("oversight", {"html": ""})
+        if outcome is None:
+            return
+        document = self._document(outcome)
+        marks, tasks = self._marks, self._workbench.sessions.values("task")
+        yield message(
+            "report",
+            {
+                "pickers": _pickers(outcome.made.picked, tasks, address, marks).text,
+                "html": document_html(document),
+                "figures": msgspec.to_builtins(document.figures),
+                "text": outcome.note,
+            },
+        )
+        found = await self._oversight(outcome.sessions, outcome.made.picked)
+        yield message("oversight", {"html": document_html(oversight_document(found))})
+
+    @property
+    def _marks(self) -> AgentMarks:
+        return AgentMarks(self._workbench.sessions.values("agent"))
+
+    def _document(self, outcome: _Outcome) -> Document:
+        made = outcome.made
+        links = {one.session: _LINK + quote(one.session, safe="") for one in made.report.scores}
+        weak = self._workbench.options.judge != "auto"
+        return made.document(marks=self._marks.places, links=links, weak=weak)
+
+    async def _compare(
+        self, address: ListAddress, wanted: Sequence[str]
+    ) -> AsyncGenerator[str | _Outcome, None]:
+        """Says how far it has come, and at last gives the comparison.
+
+        Raises:
+            InvalidInput: no session is of that task or of one of the agents.
+        """
         index = self._workbench.sessions
         while not index.loaded:
-            yield message(
-                "progress",
-                {"text": f"reading the list: {quantity(len(index), 'session')} so far …"},
-            )
+            yield f"reading the list: {quantity(len(index), 'session')} so far …"
             await index.wait()
         query, _ = await searched(self._workbench, address)
         listed = self._workbench.lists.of(query, address.order)
@@ -126,19 +215,13 @@ class _Routes:
         rows: list[Folded] = []
         async for folded in self._rows(sessions):
             if len(rows) % _STEP == 0:
-                text = f"{len(rows):,} of {quantity(len(sessions), 'session')} read …"
-                yield message("progress", {"text": text})
+                yield f"{len(rows):,} of {quantity(len(sessions), 'session')} read …"
             rows.append(folded)
-        yield message("progress", {"text": "computing the report …"})
+        yield "computing the report …"
         whole = [one for one in rows if not one.session.unreadable]
         kept = [trajectory_of(one) for one in self._without_forks(whole)]
-        made = await self._in_thread(
-            partial(_compared, kept, wanted, self._workbench.options.taus, None)
-        )
-        if isinstance(made, InvalidInput):
-            yield message("report", {"html": "", "figures": [], "text": f"{made}."})
-            yield message("oversight", {"html": ""})
-            return
+        taus = self._workbench.options.taus
+        made = await self._in_thread(partial(compare_agents, kept, agents=wanted, taus=taus))
         note = quantity(len(rows), "session")
         if damaged := len(rows) - len(whole):
             note += f"; {damaged:,} of them cannot be read, and are left out"
@@ -146,22 +229,7 @@ class _Routes:
             note += f"; {quantity(forks, 'fork')} left out, since their origins are in the log"
         if left := len(listed) - len(sessions):
             note += f"; the {left:,} that follow in the list are left out"
-        marks = AgentMarks(index.values("agent"))
-        links = {one.session: _LINK + quote(one.session, safe="") for one in made.report.scores}
-        document = made.document(
-            marks=marks.places, links=links, weak=self._workbench.options.judge != "auto"
-        )
-        yield message(
-            "report",
-            {
-                "pickers": _pickers(made.picked, index.values("task"), address, marks).text,
-                "html": document_html(document),
-                "figures": msgspec.to_builtins(document.figures),
-                "text": note,
-            },
-        )
-        found = await self._oversight(kept, made.picked)
-        yield message("oversight", {"html": document_html(oversight_document(found))})
+        yield _Outcome(kept, made, note)
 
     async def _oversight(self, sessions: Sequence[Trajectory], picked: Picked) -> OversightReport:
         """The oversight of the agents that are compared."""
@@ -199,16 +267,6 @@ class _Routes:
     async def _in_thread(self, make: Callable[[], _Made]) -> _Made:
         """Runs a function outside the event loop, one at a time."""
         return await anyio.to_thread.run_sync(make, limiter=self._threads)
-
-
-def _compared(
-    sessions: Sequence[Trajectory], wanted: Sequence[str], taus: Sequence[int], task: str | None
-) -> Compared | InvalidInput:
-    """The agents compared, or why they cannot be."""
-    try:
-        return compare_agents(sessions, agents=wanted, taus=taus, task=task)
-    except InvalidInput as error:
-        return error
 
 
 def _pickers(

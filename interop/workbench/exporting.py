@@ -1,4 +1,4 @@
-"""Exports from the pages: the list of sessions as CSV or JSON, and a session as JSON Lines."""
+"""The files that pages export: lists of sessions, and sessions."""
 
 from __future__ import annotations
 
@@ -15,20 +15,27 @@ from starlette.routing import Route
 
 from ...engine.errors import InvalidInput, SessionNotFound
 from ...engine.log.exchange.jsonl_export import to_jsonl
+from ...engine.records import Record
 from ...scoring.index.lines import AT_ONCE, ListedSession, listed
 from ...scoring.report.export import flat_row
 from .access.disclosure import Disclosure
 from .access.guard import identity_of
 from .access.roles import readers
+from .session.markdown import session_markdown
 from .sessions.address import parse_address
 from .sessions.searching import searched
 from .state import Workbench
 
-__all__ = ("export_routes",)
+__all__ = ("as_file", "export_routes")
 
 _MOST: Final = 100_000  # sessions in one file
 _NAME: Final = 1000  # characters of a session's id
 _TYPES: Final = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
+_OF_SESSIONS: Final = {
+    "jsonl": "application/x-ndjson",
+    "json": "application/json",
+    "md": "text/markdown; charset=utf-8",
+}
 
 
 def export_routes(workbench: Workbench) -> Sequence[Route]:
@@ -69,22 +76,36 @@ class _Routes:
             await lists.lines.prefetch(summaries)
             rows += [listed(one, await lists.lines.line(one)) for one in summaries]
         data = msgspec.json.encode(rows) if form == "json" else _csv(rows)
-        return _file(data, f"sessions.{form}", _TYPES[form])
+        return as_file(data, f"sessions.{form}", _TYPES[form])
 
     async def session(self, request: Request) -> Response:
-        """The records of a session as JSON Lines, as far as the user may see them."""
+        """A session as far as the user may see it: its records, or a transcript in Markdown."""
         session = request.query_params.get("id", "")[:_NAME]
+        form = request.query_params.get("format", "jsonl")
+        if form not in _OF_SESSIONS:
+            forms = ", ".join(_OF_SESSIONS)
+            raise InvalidInput(f"a session is exported as {forms}, not as {form[:40]!r}")
         disclosure = Disclosure(identity_of(request))
         try:
-            await self._workbench.log.summary(session)
+            summary = await self._workbench.log.summary(session)
         except SessionNotFound as error:
             raise HTTPException(404, str(error)) from None
-        parts: list[bytes] = []
+        records: list[Record] = []
         async for record in self._workbench.log.read_all(session=session):
             seen = disclosure.see(record)
             if seen is not None:
-                parts.append(to_jsonl(seen))
-        return _file(b"".join(parts), "session.jsonl", "application/x-ndjson")
+                records.append(seen)
+        if form == "md":
+            line = await self._workbench.lists.lines.line(summary)
+            data = session_markdown(summary, line, records, self._workbench.options.rounds).encode()
+        else:
+            lines = [to_jsonl(one) for one in records]
+            data = (
+                b"".join(lines)
+                if form == "jsonl"
+                else b"[\n" + b",\n".join(line.rstrip() for line in lines) + b"\n]\n"
+            )
+        return as_file(data, f"session.{form}", _OF_SESSIONS[form])
 
 
 def _csv(rows: Sequence[ListedSession]) -> bytes:
@@ -102,6 +123,7 @@ def _csv(rows: Sequence[ListedSession]) -> bytes:
     return file.getvalue().encode()
 
 
-def _file(data: bytes, name: str, media_type: str) -> Response:
+def as_file(data: bytes, name: str, media_type: str) -> Response:
+    """The answer that a browser saves under a name."""
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return Response(data, headers=headers, media_type=media_type)

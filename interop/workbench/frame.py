@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from starlette.responses import HTMLResponse, Response
@@ -9,6 +10,8 @@ from starlette.responses import HTMLResponse, Response
 from ...scoring.display.texts import shorten
 from .access.identity import Identity
 from .markup.html import Html, Node, document, join, tag
+from .menu import Export, export_menu
+from .palette import palette
 from .sharing import share_dialog
 from .state import Workbench
 
@@ -60,6 +63,7 @@ def page(
     position: int = 0,
     kind: str | None = None,
     status: int = 200,
+    exports: Sequence[Export] = (),
 ) -> Response:
     """A page of the workbench.
 
@@ -73,6 +77,7 @@ def page(
         position: of the log, up to which the page shows it; its stream continues from there.
         kind: of the page, for the style sheet.
         status: of the response.
+        exports: the files that the server makes of it, apart from its figures and tables.
     """
     places = _PLACES if identity.reads_log else ()
     hidden = () if identity.role == "operator" else ("/review",)
@@ -91,6 +96,7 @@ def page(
         tag("span", identity.role, class_="role", title="what you may do here")
         if identity.reads_log
         else None,
+        export_menu(exports) if identity.reads_log else None,
         tag("button", "Share", type="button", id="show-share", aria_haspopup="dialog")
         if shares
         else None,
@@ -105,10 +111,11 @@ def page(
         header,
         tag("main", *contents, id="main", tabindex=-1, data_position=position),
         _keys(at or "session") if identity.reads_log else None,
+        palette() if identity.reads_log else None,
         share_dialog() if shares else None,
         class_=kind,
     )
-    scripts = (script, "keys.js") if identity.reads_log else (script,)
+    scripts = (script, "keys.js", "export.js", "palette.js") if identity.reads_log else (script,)
     scripts = (*scripts, "share.js") if shares else scripts
     head = _head(f"{title} · {workbench.name}" if identity.reads_log else title, *scripts)
     return HTMLResponse(document(head, body), status)
@@ -116,7 +123,12 @@ def page(
 
 def _keys(at: str) -> Html:
     """The box that says which keys do what."""
-    pairs = (*_KEYS.get(at, ()), ("?", "these keys"), ("Esc", "close this box"))
+    pairs = (
+        *_KEYS.get(at, ()),
+        ("Ctrl K", "any page, session or action"),
+        ("?", "these keys"),
+        ("Esc", "close this box"),
+    )
     rows = [[tag("dt", tag("kbd", key)), tag("dd", does)] for key, does in pairs]
     return tag("dialog", tag("h2", "Keys"), tag("dl", rows), id="keys", aria_label="Keys")
 

@@ -17,7 +17,7 @@ from .document import ABSENT, Cell, Column, Document, Figure, Note, Section, Tab
 
 __all__ = ("PagePart", "document_html", "document_page", "documents_page", "figure_data")
 
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src blob:"
 
 
 class PagePart(msgspec.Struct, frozen=True, kw_only=True):

@@ -30,7 +30,7 @@ _POLICIES: Final = (
     "default-src 'none'",
     "script-src 'self'",
     "style-src 'self'",
-    "img-src 'self'",
+    "img-src 'self' blob:",
     "connect-src 'self'",
     "form-action 'self'",
     "base-uri 'none'",

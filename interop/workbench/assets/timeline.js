@@ -101,7 +101,8 @@ export class Timeline {
     const foot = HEAD + PLOT + 4 + lanes.length * LANE;
     const svg = draw("svg", {
       viewBox: `0 0 ${width} ${foot + FOOT}`, height: foot + FOOT, class: "timeline", role: "img",
-      "aria-label": `${model.rounds.length} rounds in ${elapsed(last - this.begin)}, with utility and who worked when`,
+      "data-name": "Timeline",
+      "aria-label": `${model.rounds.length} round${model.rounds.length === 1 ? "" : "s"} in ${elapsed(last - this.begin)}, with utility and who worked when`,
     });
     this.#rounds(svg, foot);
     this.#utility(svg, width);

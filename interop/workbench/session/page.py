@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from urllib.parse import urlencode
 
 from ....engine.log.contract import SessionSummary
 from ....engine.text import quantity
@@ -267,8 +266,6 @@ def about_session(summary: SessionSummary, reading: SessionReading, options: Opt
     facts.append(("Utility by", shorten(reading.scorer or "nobody", _TEXT)))
     if reading.problem:
         facts.append(("Problem", tag("span", shorten(reading.problem, _TEXT), class_="problem")))
-    export = f"/v1/export/session?{urlencode([('id', summary.session)])}"
-    facts.append(("Export", tag("a", "JSON Lines", href=export)))
     parts: list[Node] = [
         tag("dl", [[tag("dt", name), tag("dd", value, dir="auto")] for name, value in facts])
     ]

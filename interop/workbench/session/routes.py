@@ -28,6 +28,7 @@ from ..frame import page
 from ..markup.agents import AgentMarks
 from ..markup.html import join
 from ..markup.text import plain
+from ..menu import Export
 from ..state import Workbench
 from .forking import Forking, ForkRequest, is_kind
 from .page import about_session, command_list, commands, session_contents
@@ -95,6 +96,9 @@ class _Routes:
             script="session.js",
             position=summary.position,
             kind="session-page",
+            exports=[
+                Export("Session", "/v1/export/session", [("id", session)], ("md", "json", "jsonl"))
+            ],
         )
 
     async def _forking(self, summary: SessionSummary) -> Forking:

@@ -15,10 +15,11 @@ from ....scoring.index.query import join_query
 from ....scoring.index.sessions import SessionIndex
 from ....scoring.trajectory.effort import MEASURES
 from ..markup.html import Html, Node, tag
+from ..menu import Export
 from .address import ListAddress
 from .rows import COLUMNS, Column, class_of, columns_of
 
-__all__ = ("list_contents", "paged", "searching_note")
+__all__ = ("list_contents", "list_exports", "paged", "searching_note")
 
 _CHOICES: Final = 200  # values that a choice offers
 _HINT: Final = "Filter: agent=two-stage, utility=..0.3, tau=2, or a text"
@@ -75,7 +76,6 @@ def list_contents(
             _views(address),
             tag("a", "Compare these", href=f"/compare{str(address.first_page())[9:]}"),
             _choose_columns(address),
-            _exports(address),
             class_="list-head",
         ),
         _filters(index, address, typed),
@@ -125,14 +125,10 @@ def list_contents(
     ]
 
 
-def _exports(address: ListAddress) -> Html:
-    """Links to the whole list as files."""
+def list_exports(address: ListAddress) -> Sequence[Export]:
+    """The whole list as files."""
     kept = [(key, one) for key, one in address.first_page().parameters() if key != "columns"]
-    links = [
-        tag("a", form.upper(), href=f"/v1/export/sessions?{urlencode([*kept, ('format', form)])}")
-        for form in ("csv", "json")
-    ]
-    return tag("span", "Export ", links[0], " ", links[1], class_="quiet")
+    return [Export("All sessions of the list", "/v1/export/sessions", kept, ("csv", "json"))]
 
 
 def _tag_dialog() -> Html:

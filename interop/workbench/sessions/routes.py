@@ -27,7 +27,7 @@ from ..markup.agents import AgentMarks
 from ..markup.html import Html
 from ..state import Workbench
 from .address import ListAddress, parse_address
-from .page import list_contents, paged, searching_note
+from .page import list_contents, list_exports, paged, searching_note
 from .rows import columns_of, session_row
 from .searching import searched, snippets_of
 
@@ -108,6 +108,7 @@ class _Routes:
             at="/sessions",
             position=position,
             status=400 if problem else 200,
+            exports=list_exports(address),
         )
 
     def _asked(self, given: Sequence[tuple[str, str]]) -> tuple[ListAddress, str, str]:

@@ -21,6 +21,7 @@ from .address import ListAddress
 
 __all__ = (
     "COLUMNS",
+    "OUTCOMES",
     "Column",
     "class_of",
     "columns_of",
@@ -105,7 +106,7 @@ _WIDTH: Final = 80.0
 _BAR: Final = 6.0  # the widest bar, so that few rounds do not look like many
 _HEIGHT: Final = 18.0
 _MOST: Final = 80  # values that are drawn; of more, every so many
-_OUTCOMES: Final = {
+OUTCOMES: Final = {
     "open": "Open",
     "finished": "Finished",
     "abandoned": "Given up",
@@ -117,6 +118,7 @@ _OUTCOMES: Final = {
     "ended": "Ended",
     FORGOTTEN: "Erased",
 }
+"""The states of sessions in words."""
 _WITH_ROUND: Final = frozenset({"open", "abandoned", "tolerance"})
 
 
@@ -217,7 +219,7 @@ def outcome(summary: SessionSummary, line: SessionLine | None) -> Html:
         summary.state,
         line is not None and summary.state == "open" and line.row.waiting,
     )
-    text = "Waiting for approval" if waiting else _OUTCOMES.get(state, state)
+    text = "Waiting for approval" if waiting else OUTCOMES.get(state, state)
     if line is not None and state in _WITH_ROUND and not waiting:
         text += f", round {line.rounds}" if line.rounds else ", empty"
     shown = "waiting" if waiting else state
@@ -324,7 +326,8 @@ def _began(summary: SessionSummary) -> Html:
         return tag("span", "–")
     if is_virtual(summary.opened):
         return tag("span", "simulated", title=f"after {duration(summary.opened)} of simulated time")
-    return tag("time", moment(summary.opened))
+    whole = moment(summary.opened)
+    return tag("time", whole[:-3] if whole[-3:-2] == ":" else whole, title=whole)
 
 
 # --- curves --------------------------------------------------------------------------------------

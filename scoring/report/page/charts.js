@@ -233,8 +233,9 @@ const walk = (svg) => {
 
 // --- files of a panel ---
 
-const save = (name, type, text) => {
-  const url = URL.createObjectURL(new Blob([text], { type }));
+/** Saves a text or a picture as a file. */
+export const save = (name, type, content) => {
+  const url = URL.createObjectURL(new Blob([content], { type }));
   element("a", { href: url, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(url), 1000);
 };
@@ -242,8 +243,14 @@ const save = (name, type, text) => {
 const STYLED = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "font-size",
   "font-family", "text-anchor", "opacity", "display", "visibility"];
 
-/** A panel as a file: with the styles that it has on the page. */
-const asSvg = (svg) => {
+/** The width and the height of a figure, in its own units. */
+const sizeOf = (svg) => {
+  const box = svg.getAttribute("viewBox")?.split(" ").slice(2).map(Number);
+  return box ?? [svg.clientWidth, svg.clientHeight];
+};
+
+/** A figure as a file: with the styles that it has on the page. */
+export const asSvg = (svg) => {
   const copied = svg.cloneNode(true);
   const theirs = [...svg.querySelectorAll("*")];
   [...copied.querySelectorAll("*")].forEach((node, index) => {
@@ -251,13 +258,34 @@ const asSvg = (svg) => {
     for (const name of STYLED) node.setAttribute(name, style.getPropertyValue(name));
     node.removeAttribute("class");
   });
-  const [, , width, height] = copied.getAttribute("viewBox").split(" ");
+  const [width, height] = sizeOf(svg);
+  for (const [name, value] of Object.entries({ width, height, viewBox: `0 0 ${width} ${height}` })) {
+    copied.setAttribute(name, value);
+  }
   const grounds = [document.body, document.documentElement].map((one) => getComputedStyle(one).backgroundColor);
   const ground = grounds.find((one) => !one.endsWith(", 0)")) ?? "white";
   copied.prepend(make("rect", { width, height, fill: ground })); // of a dark page, too
   copied.setAttribute("xmlns", SVG);
   copied.setAttribute("font-family", "sans-serif");
   return new XMLSerializer().serializeToString(copied);
+};
+
+const DENSITY = 2; // pixels of a picture for each unit of a figure
+
+/** A figure as a picture, drawn from the same SVG. */
+export const asPng = async (svg) => {
+  const [width, height] = sizeOf(svg).map((size) => Math.round(size * DENSITY));
+  const url = URL.createObjectURL(new Blob([asSvg(svg)], { type: "image/svg+xml" }));
+  try {
+    const image = new Image(width, height);
+    image.src = url;
+    await image.decode();
+    const canvas = element("canvas", { width, height });
+    canvas.getContext("2d").drawImage(image, 0, 0, width, height);
+    return await new Promise((done) => canvas.toBlob(done, "image/png"));
+  } finally {
+    URL.revokeObjectURL(url);
+  }
 };
 
 const cell = (value) => {
@@ -267,11 +295,13 @@ const cell = (value) => {
   return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 };
 
+/** Rows of values as CSV. */
+export const csvOf = (rows) => rows.map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
+
 /** Rows of objects as CSV, with a line of their names. */
 export const asCsv = (rows) => {
   const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
-  return [names.join(","), ...rows.map((row) => names.map((name) => cell(row[name])).join(","))]
-    .join("\r\n") + "\r\n";
+  return csvOf([names, ...rows.map((row) => names.map((name) => row[name]))]);
 };
 
 const named = (values) => Object.fromEntries(
@@ -329,12 +359,13 @@ export const drawFigures = (root, figures, link = null) => {
       const name = figure.panels.length > 1 ? `${figure.name}-${place + 1}` : figure.name;
       const button = (kind, type, made) => {
         const node = element("button", { type: "button" }, kind.toUpperCase());
-        node.addEventListener("click", () => save(`${name}.${kind}`, type, made()));
+        node.addEventListener("click", async () => save(`${name}.${kind}`, type, await made()));
         return node;
       };
       host.append(element("figure", {},
         element("figcaption", {}, panel.title || "\u00a0", element("span", {}, panel.note)), drawn.svg,
         element("p", { class: "save" }, button("svg", "image/svg+xml", () => asSvg(drawn.svg)), " ",
+          button("png", "image/png", () => asPng(drawn.svg)), " ",
           button("csv", "text/csv", () => asCsv(rowsOf(figure, panel))))));
     });
   }

@@ -48,3 +48,46 @@ async def test_a_session_is_exported_as_far_as_its_reader_may_see_it() -> None:
                 assert len(lines) == log.statistics().position
                 assert ("a private note" in answer.text) == sees
                 assert (await visitor.get("/v1/export/session", id="x")).status_code == 404
+
+
+async def test_a_session_is_exported_as_a_transcript_and_as_json() -> None:
+    async with open_log("memory://") as log:
+        script = story("s", [1])
+        script.agent("<script>alert(1)</script>\n# Not a heading")
+        await put_records(log, script.records)
+        await log.append("s", [Draft(NoteTaken("a private note"), "bot", "agent", 99.0)])
+        for role, sees in (("operator", True), ("viewer", False)):
+            async with visiting(log, role) as visitor:
+                answer = await visitor.get("/v1/export/session", id="s", format="md")
+                assert answer.headers["Content-Type"].startswith("text/markdown")
+                text = answer.text
+                assert text.startswith("# test 1\n")
+                assert "## Round 1" in text
+                assert "> &lt;script>alert(1)&lt;/script>\n> # Not a heading" in text
+                assert ("a private note" in text) == sees
+                found = (await visitor.get("/v1/export/session", id="s", format="json")).json()
+                assert len(found) == log.statistics().position
+                refused = await visitor.get("/v1/export/session", id="s", format="pdf")
+                assert refused.status_code == 400
+                assert "md" in refused.text
+
+
+async def test_a_comparison_is_exported_as_its_document() -> None:
+    async with open_log("memory://") as log:
+        for number in range(4):
+            script = story(f"s{number}", [4])
+            await put_records(log, script.records)
+        async with visiting(log, "viewer") as viewer:
+            text = (await viewer.get("/v1/export/report", format="md")).text
+            assert text.startswith("|")
+            assert (await viewer.get("/v1/export/report", format="json")).json()["groups"]
+            rows = csv.DictReader(
+                io.StringIO((await viewer.get("/v1/export/report", format="csv")).text)
+            )
+            assert [row["sessions"] for row in rows] == ["4"]
+            assert (await viewer.get("/v1/export/report", format="pdf")).status_code == 400
+            refused = await viewer.get("/v1/export/report", agents="nobody")
+            assert refused.status_code == 400
+            assert "/v1/export/report?format=md" in (await viewer.get("/compare")).text
+        async with visiting(log, "participant") as participant:
+            assert (await participant.get("/v1/export/report")).status_code == 403

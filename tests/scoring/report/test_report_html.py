@@ -86,7 +86,9 @@ def test_page_holds_everything_and_loads_nothing() -> None:
     urls = set(re.findall(r"https?://[^\s\"'<)]+", page))
     assert urls == {"http://www.w3.org/2000/svg"}  # a name, not an address that is loaded
     policies = [a.get("content") for tag, a in reader.tags if "http-equiv" in a]
-    assert policies == ["default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"]
+    assert policies == [
+        "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src blob:"
+    ]
 
 
 def test_data_are_those_of_the_report() -> None:
