@@ -149,8 +149,6 @@ def workbench_command(
     others. With --task, a missing log is created, and a second link leads to the new session; the page
     "New session" begins others.
     """
-    if webhook is not None and not alert:
-        raise InvalidInput("--webhook takes an --alert to send")
     if log is None and task is None:
         raise InvalidInput("name a log to show, or a --task to begin with")
     if task is not None and read_only:
@@ -236,7 +234,7 @@ async def _serve(
     from ...interop.workbench.access.guard import HostNames
     from ...interop.workbench.access.identity import Access, Identity
     from ...interop.workbench.alerts.rules import parse_rule
-    from ...interop.workbench.alerts.sending import AlertSender
+    from ...interop.workbench.alerts.sending import send_alerts
     from ...interop.workbench.alerts.webhook import webhook
     from ...interop.workbench.app import PARTS, make_bench, make_workbench
     from ...interop.workbench.take.host import NewSession
@@ -284,7 +282,7 @@ async def _serve(
         collect_rarely()
         tasks.start_soon(_follow, workbench.sessions, server, failures)
         if send is not None:
-            tasks.start_soon(AlertSender(log, alerts, send, options).run)
+            tasks.start_soon(send_alerts, log, workbench.alerts, send, options)
         address = address_of(bound)
         links = [f"{address}/#token={access.token(Identity('operator'))}"]
         if begin is not None:

@@ -31,7 +31,7 @@ from .access.identity import Access
 from .access.rates import Rate
 from .access.sharing import Links
 from .alerts.routes import alert_routes
-from .alerts.rules import AlertRule
+from .alerts.rules import AlertRule, AlertRules
 from .asset_files import asset_route
 from .compare import compare_routes
 from .exporting import export_routes
@@ -88,12 +88,12 @@ def make_bench(
         http: limits of the connections.
         stopping: set when the server stops, so that event streams end.
         forks: begins forks of sessions; None to disable them.
-        alerts: the rules of which the page of alerts shows when they fired.
+        alerts: the first rules of which the page of alerts shows when they fired.
         links_at: the file that keeps the list of shared links; None to forget it at the end.
     """
     options = options or Options()
     index = SessionIndex(log)
-    places = {"/sessions", "/live", "/compare", "/review", *(["/alerts"] if alerts else ())}
+    places = {"/sessions", "/live", "/compare", "/review", "/alerts"}
     return Workbench(
         log=log,
         name=name,
@@ -109,7 +109,7 @@ def make_bench(
         forks=forks,
         links=Links(access, log, links_at),
         contents=ContentSearch(log),
-        alerts=tuple(alerts),
+        alerts=AlertRules(alerts),
     )
 
 

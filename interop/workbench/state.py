@@ -17,7 +17,7 @@ from ..http.limits import HttpLimits
 from ..http.sse import EventStream
 from .access.identity import Access
 from .access.sharing import Links
-from .alerts.rules import AlertRule
+from .alerts.rules import AlertRules
 from .session.forking import Forker
 
 __all__ = ("Workbench", "WorkbenchLimits")
@@ -94,4 +94,4 @@ class Workbench(NamedTuple):
     forks: Forker | None
     links: Links
     contents: ContentSearch
-    alerts: tuple[AlertRule, ...]
+    alerts: AlertRules

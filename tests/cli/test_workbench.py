@@ -89,7 +89,6 @@ def test_it_fails_where_its_log_is_gone(log: Path) -> None:
     [
         (["missing.db"], "missing.db"),
         (["log.db", "--host", "0.0.0.0"], "can be reached by others"),
-        (["log.db", "--webhook", "http://localhost:9"], "--webhook takes an --alert"),
         (["new.db", "--task", "nope"], "unknown task 'nope'"),
         (["log.db", "--task", "travel", "--agent", "nope"], "unknown agent 'nope'"),
         (["log.db", "--alert", "state=wrong"], "unknown state 'wrong'"),

@@ -16,7 +16,7 @@ from ....engine.log.session_states import SessionStates
 from ....scoring.index.sessions import SessionIndex
 from ....scoring.trajectory.options import Options
 from .firing import Firing, FiringFold, FiringKey
-from .rules import AlertRule, may_have_met
+from .rules import AlertRule, AlertRules, may_have_met
 
 __all__ = ("AlertHistory", "Fired", "FiredKey")
 
@@ -42,11 +42,12 @@ class AlertHistory:
     Args:
         log: the log.
         index: its sessions.
-        rules: the rules.
+        rules: the rules; if they change, it begins anew.
         options: how sessions are scored.
         most: firings that are kept, the latest ones.
 
     Attributes:
+        rules: the rules that it knows.
         count: how many there are, those that are not kept included.
         met: for each rule, how many sessions meet it now.
         looked: how many sessions were looked at.
@@ -58,21 +59,29 @@ class AlertHistory:
         self,
         log: EventLog,
         index: SessionIndex,
-        rules: Sequence[AlertRule],
+        rules: AlertRules,
         options: Options | None = None,
         *,
         most: int = 5000,
     ) -> None:
-        self.rules = rules
-        self.count = 0
-        self.met = [0] * len(rules)
-        self.looked = 0
         self.revision = 0
-        self.position: int | None = None
         self._log = log
         self._index = index
         self._most = most
         self._options = options
+        self._all = rules
+        self._lock = anyio.Lock()
+        self._begin()
+
+    def _begin(self) -> None:
+        """Forgets all that it knows, for the present rules."""
+        self._revised = self._all.revision
+        self.rules: Sequence[AlertRule] = self._all.all
+        self.count = 0
+        self.met = [0] * len(self.rules)
+        self.looked = 0
+        self.revision += 1
+        self.position: int | None = None
         self._folds: SessionStates[FiringFold] = SessionStates(_FOLDS)
         self._due: list[int] = []  # places to be looked at, the next one last
         self._read = array("q")  # by place, the position up to which its session was read
@@ -80,7 +89,6 @@ class AlertHistory:
         self._counts = array("q")  # by place
         self._fired: dict[str, dict[FiringKey, Fired]] = {}
         self._order: list[FiredKey] = []
-        self._lock = anyio.Lock()
 
     @property
     def complete(self) -> bool:
@@ -103,6 +111,8 @@ class AlertHistory:
             LogError: the log cannot be read.
         """
         async with self._lock:
+            if self._revised != self._all.revision:
+                self._begin()
             index = self._index
             if not index.loaded:
                 return

@@ -14,7 +14,7 @@ from ....scoring.display.texts import duration, is_virtual, moment, shorten
 from ..links import session_address
 from ..markup.html import Html, Node, join, tag
 from .history import AlertHistory, Fired
-from .rules import AlertRule
+from .rules import AlertRule, AlertRules
 
 __all__ = ("alert_contents", "fired_row", "history_note", "rule_list")
 
@@ -23,12 +23,18 @@ _RULE: Final = 200
 _TITLES: Final = ("Session", "When", "Rule", "Webhook")
 
 
-def alert_contents(rules: Sequence[AlertRule], before: int | None) -> list[Node]:
-    """The page's contents before its script fills it."""
-    if not rules:
-        said = "There are no rules: start the workbench with "
-        example = tag("code", "--alert 'tau=2 state=open'")
-        return [tag("h1", "Alerts"), tag("p", said, example, ".", class_="quiet")]
+def alert_contents(rules: AlertRules, before: int | None, *, makes: bool) -> list[Node]:
+    """The page's contents before its script fills it.
+
+    Args:
+        rules: the rules.
+        before: the position of the log before which it shows what fired; None for the latest.
+        makes: whether the user may add and remove rules.
+    """
+    form = _form() if makes else None
+    if not rules.all:
+        said = tag("p", "There are no rules yet.", class_="quiet")
+        return [tag("h1", "Alerts"), said, form]
     head = tag("tr", [tag("th", title, scope="col") for title in _TITLES])
     table = tag(
         "table",
@@ -40,6 +46,7 @@ def alert_contents(rules: Sequence[AlertRule], before: int | None) -> list[Node]
     return [
         tag("h1", "Alerts"),
         tag("div", id="rules"),
+        form,
         tag("h2", "What fired", ", from here on back" if before is not None else None),
         tag("p", "Reading …", id="count", role="status", class_="note"),
         tag("div", table, class_="wide", tabindex=0, role="region", aria_label="What fired"),
@@ -53,8 +60,35 @@ def alert_contents(rules: Sequence[AlertRule], before: int | None) -> list[Node]
     ]
 
 
-def rule_list(history: AlertHistory) -> Html:
-    """The rules, each with how many sessions meet it now."""
+def _form() -> Html:
+    """The form that adds a rule."""
+    field = tag(
+        "input",
+        id="rule",
+        name="rule",
+        required=True,
+        maxlength=400,
+        placeholder="tau=2 agent=two-stage",
+        autocomplete="off",
+        spellcheck="false",
+    )
+    note = (
+        "A rule is a filter, as in the list of sessions. Rules that you add here hold until the "
+        "server stops; to keep one, start the workbench with "
+    )
+    return tag(
+        "form",
+        tag("label", "New rule ", field),
+        " ",
+        tag("button", "Add", type="submit"),
+        tag("p", "", id="rule-problem", class_="problem", role="alert"),
+        tag("p", note, tag("code", "--alert 'RULE'"), ".", class_="quiet"),
+        id="rule-form",
+    )
+
+
+def rule_list(history: AlertHistory, added: Sequence[AlertRule] = ()) -> Html:
+    """The rules, each with how many sessions meet it now; those that were added can be removed."""
     rows = [
         tag(
             "li",
@@ -65,6 +99,9 @@ def rule_list(history: AlertHistory) -> Html:
                 f"{quantity(met, 'session')} now",
                 href=f"/sessions?{urlencode({'q': rule.text})}",
             ),
+            tag("button", "Remove", type="button", data_remove=rule.text)
+            if rule in added
+            else None,
         )
         for rule, met in zip(history.rules, history.met, strict=True)
     ]

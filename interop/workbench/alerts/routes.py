@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
-from typing import Final
+from typing import Final, final
 
 import anyio
 import msgspec
@@ -15,9 +15,11 @@ from starlette.routing import Route
 from ....engine.errors import InvalidInput
 from ....scoring.display.texts import shorten
 from ....scoring.index.sessions import SessionIndex
+from ...http.responses import as_json
 from ...http.sse import EventStream
+from ..access.body import read_body
 from ..access.guard import identity_of
-from ..access.roles import readers
+from ..access.roles import operators, readers
 from ..events import message, streaming
 from ..frame import page
 from ..sessions.rows import title_of
@@ -33,18 +35,60 @@ _SLOWER: Final = 5  # times the pace of other pages: there is more to be compute
 
 def alert_routes(workbench: Workbench) -> Sequence[Route]:
     """The routes."""
+    changing = _Changing(workbench)
     history = AlertHistory(workbench.log, workbench.sessions, workbench.alerts, workbench.options)
 
     async def shown(request: Request) -> Response:
-        contents = alert_contents(workbench.alerts, _before(request))
-        return page(
-            workbench, identity_of(request), "Alerts", *contents, script="alerts.js", at="/alerts"
-        )
+        identity = identity_of(request)
+        makes = identity.role == "operator" and not workbench.access.read_only
+        contents = alert_contents(workbench.alerts, _before(request), makes=makes)
+        return page(workbench, identity, "Alerts", *contents, script="alerts.js", at="/alerts")
 
     async def stream(request: Request) -> EventStream:
         return streaming(workbench, alert_messages(workbench, history, _before(request)))
 
-    return Route("/alerts", readers(shown)), Route("/v1/alerts/stream", readers(stream))
+    return (
+        Route("/alerts", readers(shown)),
+        Route("/v1/alerts/stream", readers(stream)),
+        Route("/v1/alerts/add", operators(changing.add), methods=["POST"]),
+        Route("/v1/alerts/remove", operators(changing.remove), methods=["POST"]),
+    )
+
+
+class _Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A rule that is to be added or removed."""
+
+    rule: str
+
+
+_decode = msgspec.json.Decoder(_Rule).decode
+
+
+@final
+class _Changing:
+    """The endpoints by which operators change the rules."""
+
+    def __init__(self, workbench: Workbench) -> None:
+        self._workbench = workbench
+
+    async def add(self, request: Request) -> Response:
+        """Adds a rule."""
+        labels = self._workbench.sessions.labels
+        return as_json(
+            {"rule": self._workbench.alerts.add(await self._asked(request), labels).text}
+        )
+
+    async def remove(self, request: Request) -> Response:
+        """Removes a rule that was added."""
+        text = await self._asked(request)
+        self._workbench.alerts.remove(text)
+        return as_json({"removed": text})
+
+    async def _asked(self, request: Request) -> str:
+        try:
+            return _decode(await read_body(request, self._workbench.limits.body)).rule
+        except msgspec.DecodeError as error:
+            raise InvalidInput(f"cannot read the rule: {error}") from error
 
 
 async def alert_messages(
@@ -76,7 +120,7 @@ async def alert_messages(
         else:
             changed, gone = {}, []
         about: dict[str, object] = {
-            "rules": rule_list(history).text,
+            "rules": rule_list(history, workbench.alerts.added).text,
             "note": history_note(history, len(shown), len(index)),
             "next": earlier,
         }
@@ -84,7 +128,8 @@ async def alert_messages(
             known = about
             yield message("alerts", {"rows": changed, "gone": gone} | about, position)
         if history.complete and index.position == history.position:
-            await index.wait()
+            with anyio.move_on_after(workbench.limits.heartbeat):  # rules may change, too
+                await index.wait()
         await anyio.sleep(_SLOWER * workbench.limits.pace)
 
 

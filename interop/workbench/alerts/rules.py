@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Collection, Sequence
+from typing import Final, NamedTuple, final
 
+import anyio
 from msgspec.structs import replace
 
 from ....engine.errors import InvalidInput
 from ....engine.log.contract import SessionSummary
 from ....scoring.index.query import SessionQuery, parse_query, split_query
 
-__all__ = ("AlertRule", "may_have_met", "parse_rule")
+__all__ = ("AlertRule", "AlertRules", "may_have_met", "parse_rule")
+
+_MOST: Final = 50  # rules of a server
+_LENGTH: Final = 400  # characters of a rule
 
 
 class AlertRule(NamedTuple):
@@ -39,6 +44,74 @@ def parse_rule(text: str) -> AlertRule:
             f"an alert is about what happens in a session, not about its reviews: {text.strip()!r}"
         )
     return AlertRule(text.strip(), query)
+
+
+@final
+class AlertRules:
+    """The rules of a server: those it was started with, and those that operators add meanwhile.
+
+    Args:
+        rules: those it was started with, which stay.
+
+    Attributes:
+        revision: grows with each change.
+    """
+
+    def __init__(self, rules: Sequence[AlertRule] = ()) -> None:
+        self.given = tuple(rules)
+        self.added: tuple[AlertRule, ...] = ()
+        self.revision = 0
+        self._changed = anyio.Event()
+
+    @property
+    def all(self) -> tuple[AlertRule, ...]:
+        """The rules now."""
+        return (*self.given, *self.added)
+
+    def add(self, text: str, labels: Collection[str] = ()) -> AlertRule:
+        """Adds a rule.
+
+        Args:
+            text: the query.
+            labels: the labels that sessions have; empty for any.
+
+        Raises:
+            InvalidInput: it makes no sense, is there already, or is one too many.
+        """
+        if len(text) > _LENGTH:
+            raise InvalidInput(f"an alert has at most {_LENGTH} characters")
+        rule = parse_rule(text)
+        if labels:
+            rule.query.check_labels(labels)
+        if any(rule.text == one.text for one in self.all):
+            raise InvalidInput(f"there is an alert {rule.text!r} already")
+        if len(self.all) >= _MOST:
+            raise InvalidInput(f"there are {_MOST} alerts, the most that a server has: remove one")
+        self._change((*self.added, rule))
+        return rule
+
+    def remove(self, text: str) -> None:
+        """Removes a rule that was added.
+
+        Raises:
+            InvalidInput: there is no such rule, or the server was started with it.
+        """
+        if any(text == one.text for one in self.given):
+            raise InvalidInput(f"the workbench was started with the alert {text!r}, so it stays")
+        rest = tuple(one for one in self.added if one.text != text)
+        if len(rest) == len(self.added):
+            raise InvalidInput(f"there is no alert {text[:_LENGTH]!r}")
+        self._change(rest)
+
+    def _change(self, added: tuple[AlertRule, ...]) -> None:
+        self.added = added
+        self.revision += 1
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    async def wait(self) -> None:
+        """Waits for the next change."""
+        await self._changed.wait()
 
 
 def may_have_met(rule: AlertRule, summary: SessionSummary) -> bool:

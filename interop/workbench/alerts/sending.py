@@ -31,14 +31,50 @@ from ....engine.logger import get_logger
 from ....engine.records import Draft, Record
 from ....scoring.trajectory.options import Options
 from .firing import ALERTS, Firing, FiringFold, sent_by
-from .rules import AlertRule
+from .rules import AlertRule, AlertRules
 
-__all__ = ("AlertSender",)
+__all__ = ("AlertSender", "send_alerts")
 
 _KEPT: Final = 1024
 _AT_ONCE: Final = 16  # alerts that are being sent, or wait for another attempt
 _PACE: Final = 1.0  # seconds between two looks at how far all has been sent
 _ERROR: Final = 300
+
+
+async def send_alerts(
+    log: EventLog,
+    rules: AlertRules,
+    send: Callable[[Firing], object],
+    options: Options | None = None,
+) -> None:
+    """Sends the firings of a server's rules, and of those that are added, until it is cancelled.
+
+    Args:
+        log: the log.
+        rules: the rules.
+        send: see ``AlertSender``.
+        options: how sessions are scored.
+
+    Raises:
+        LogError: the log cannot be read any more.
+    """
+    scopes: dict[AlertRule, anyio.CancelScope] = {}
+
+    async def run(some: Sequence[AlertRule], scope: anyio.CancelScope) -> None:
+        with scope:
+            await AlertSender(log, some, send, options).run()
+
+    async with anyio.create_task_group() as tasks:
+        if rules.given:
+            tasks.start_soon(run, rules.given, anyio.CancelScope())
+        while True:
+            for rule in rules.added:
+                if rule not in scopes:
+                    scopes[rule] = anyio.CancelScope()
+                    tasks.start_soon(run, (rule,), scopes[rule])
+            for rule in [one for one in scopes if one not in rules.added]:
+                scopes.pop(rule).cancel()
+            await rules.wait()
 
 
 class _Sent(NamedTuple):

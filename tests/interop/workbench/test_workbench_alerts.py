@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 import pytest
 from duolog.engine.errors import InvalidInput
-from duolog.engine.events import AlertSent
+from duolog.engine.events import AlertSent, ModelCalled
 from duolog.engine.log.contract import EventLog
 from duolog.engine.log.open import open_log
 from duolog.engine.records import Draft, Record
@@ -20,8 +20,8 @@ from duolog.interop.workbench.alerts.firing import ALERTS, Firing, FiringFold
 from duolog.interop.workbench.alerts.history import AlertHistory, Fired
 from duolog.interop.workbench.alerts.page import fired_row
 from duolog.interop.workbench.alerts.routes import alert_messages
-from duolog.interop.workbench.alerts.rules import parse_rule
-from duolog.interop.workbench.alerts.sending import AlertSender
+from duolog.interop.workbench.alerts.rules import AlertRules, parse_rule
+from duolog.interop.workbench.alerts.sending import AlertSender, send_alerts
 from duolog.interop.workbench.alerts.webhook import webhook
 from duolog.scoring.index.lines import SessionLines
 from duolog.scoring.index.sessions import SessionIndex
@@ -102,7 +102,7 @@ async def history_of(log: EventLog, *rules: str, most: int = 5000) -> AsyncItera
         tasks.start_soon(index.run)
         while not index.loaded:
             await index.wait()
-        yield AlertHistory(log, index, [parse_rule(rule) for rule in rules], most=most)
+        yield AlertHistory(log, index, AlertRules([parse_rule(rule) for rule in rules]), most=most)
         tasks.cancel_scope.cancel()
 
 
@@ -339,3 +339,69 @@ def test_a_row_says_how_often_it_was_tried() -> None:
         sent = AlertSent("tau=2", outcome, 2, 1.8e9)  # type: ignore[arg-type]
         assert said in fired_row(Fired(firing, sent)).text
     assert "1:01 into the simulation" in fired_row(Fired(firing, None)).text
+
+
+async def test_operators_add_and_remove_rules_in_the_page() -> None:
+    async with open_log("memory://") as log:
+        await put_records(log, story("s", [1, 1]).records)
+        async with visiting(log, alerts=("state=failed",)) as visitor:
+            workbench = visitor.workbench
+            messages = alert_messages(
+                workbench, AlertHistory(log, workbench.sessions, workbench.alerts), None
+            )
+            first = json.loads(str((await anext(messages)).data))
+            assert first["note"] == "nothing has fired"
+            assert (await visitor.post("/v1/alerts/add", {"rule": "tau=2"})).status_code == 200
+            with anyio.fail_after(120):
+                while True:
+                    found = json.loads(str((await anext(messages)).data))
+                    if found["rows"]:
+                        break
+            assert found["note"] == "fired 1 time"
+            assert 'data-remove="tau=2"' in found["rules"]
+            assert "state=failed" in found["rules"]
+            for rule, why in (
+                ("tau=2", "already"),
+                ("utilty=1", "did you mean 'utility'?"),
+                ("utility=much", "takes a number"),
+                ("", "an alert is a query"),
+                ("x" * 500, "at most"),
+            ):
+                refused = await visitor.post("/v1/alerts/add", {"rule": rule})
+                assert refused.status_code == 400
+                assert why in refused.json()["message"]
+            refused = await visitor.post("/v1/alerts/remove", {"rule": "state=failed"})
+            assert "so it stays" in refused.json()["message"]
+            assert (await visitor.post("/v1/alerts/remove", {"rule": "tau=2"})).status_code == 200
+            assert [one.text for one in workbench.alerts.all] == ["state=failed"]
+        async with visiting(log, "viewer") as viewer:
+            page = (await viewer.get("/alerts")).text
+            assert "There are no rules yet" in page
+            assert 'id="rule-form"' not in page
+            assert (await viewer.post("/v1/alerts/add", {"rule": "tau=2"})).status_code == 403
+
+
+async def test_a_rule_that_is_added_is_sent_until_it_is_removed(receiver: Receiver) -> None:
+    rules = AlertRules()
+    async with open_log("memory://") as log, anyio.create_task_group() as tasks:
+        tasks.start_soon(send_alerts, log, rules, webhook(receiver.address))
+        await anyio.wait_all_tasks_blocked()
+        rules.add("tau=2")
+        await anyio.wait_all_tasks_blocked()
+        await put_records(log, story("met", [1, 1]).records)
+        assert await outcomes(log, "met", 2) == [("sending", 1), ("delivered", 1)]
+        rules.remove("tau=2")
+        await anyio.wait_all_tasks_blocked()
+        await put_records(log, story("late", [1, 1]).records)
+        await anyio.sleep(0.05)
+        assert [one async for one in log.read("late", stream=ALERTS)] == []
+        tasks.cancel_scope.cancel()
+
+
+def test_alerts_ask_for_costs() -> None:
+    script = RecordWriter("s")
+    script.opened()
+    for price in (0.5, 0.75):
+        call = ModelCalled(model="m", purpose="act", request="r", cost=price)
+        script.agent(call)
+    assert fired_in(script, "cost>1", "cost>=0.5", "latency<5") == [("cost>=0.5", 2), ("cost>1", 3)]
