@@ -73,10 +73,9 @@ class _Changing:
 
     async def add(self, request: Request) -> Response:
         """Adds a rule."""
-        labels = self._workbench.sessions.labels
-        return as_json(
-            {"rule": self._workbench.alerts.add(await self._asked(request), labels).text}
-        )
+        index, text = self._workbench.sessions, await self._asked(request)
+        rule = self._workbench.alerts.add(text, index.labels if len(index) else None)
+        return as_json({"rule": rule.text})
 
     async def remove(self, request: Request) -> Response:
         """Removes a rule that was added."""

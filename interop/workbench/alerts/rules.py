@@ -68,12 +68,12 @@ class AlertRules:
         """The rules now."""
         return (*self.given, *self.added)
 
-    def add(self, text: str, labels: Collection[str] = ()) -> AlertRule:
+    def add(self, text: str, labels: Collection[str] | None = None) -> AlertRule:
         """Adds a rule.
 
         Args:
             text: the query.
-            labels: the labels that sessions have; empty for any.
+            labels: the labels that sessions have; None for any.
 
         Raises:
             InvalidInput: it makes no sense, is there already, or is one too many.
@@ -81,7 +81,7 @@ class AlertRules:
         if len(text) > _LENGTH:
             raise InvalidInput(f"an alert has at most {_LENGTH} characters")
         rule = parse_rule(text)
-        if labels:
+        if labels is not None:
             rule.query.check_labels(labels)
         if any(rule.text == one.text for one in self.all):
             raise InvalidInput(f"there is an alert {rule.text!r} already")
@@ -100,7 +100,7 @@ class AlertRules:
             raise InvalidInput(f"the workbench was started with the alert {text!r}, so it stays")
         rest = tuple(one for one in self.added if one.text != text)
         if len(rest) == len(self.added):
-            raise InvalidInput(f"there is no alert {text[:_LENGTH]!r}")
+            raise InvalidInput(f"unknown alert {text[:_LENGTH]!r}")
         self._change(rest)
 
     def _change(self, added: tuple[AlertRule, ...]) -> None:

@@ -131,6 +131,13 @@ export const calmly = (run, wait) => {
   };
 };
 
+/**
+ * The element with an id, of the kind that the pages have there; see dom.d.ts.
+ *
+ * @type {Document["getElementById"]}
+ */
+export const byId = (/** @type {string} */ id) => document.getElementById(id);
+
 /** Puts a text on the clipboard. */
 export const copy = async (text) => {
   await navigator.clipboard.writeText(text);

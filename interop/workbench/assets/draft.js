@@ -17,8 +17,9 @@ export class Drafts {
       try {
         const text = storage.getItem(this.prefix + name);
         if (text !== null) return JSON.parse(text);
-      } catch {
-        // the browser keeps nothing, or something else wrote there
+      } catch (error) {
+        // The browser keeps nothing, or something else wrote there: the next storage may have it.
+        console.warn(`what was kept as ${name} cannot be read: ${error.message}`);
       }
     }
     return null;
@@ -40,8 +41,10 @@ export class Drafts {
         else storage.setItem(this.prefix + name, JSON.stringify(value));
       }
       return true;
-    } catch {
-      return false; // full, or not allowed: the text is still on the page
+    } catch (error) {
+      // Full, or not allowed: the text is still on the page.
+      console.warn(`${name} is not kept in this browser: ${error.message}`);
+      return false;
     }
   }
 }

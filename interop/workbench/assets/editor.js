@@ -268,7 +268,7 @@ export class Editor {
   close() {
     clearTimeout(this.timer);
     this.box.readOnly = true;
-    for (const button of document.querySelectorAll(".output button, .output select")) button.disabled = true;
+    for (const button of document.querySelectorAll(".output button, .output select")) button.toggleAttribute("disabled", true);
     this.changes.replaceChildren();
   }
 }

@@ -51,7 +51,7 @@ export const observe = (box, drafts, send) => {
   });
   document.addEventListener("input", (event) => {
     key = sign = performance.now();
-    const length = event.target.value?.length ?? 0;
+    const length = /** @type {Partial<HTMLInputElement>} */ (event.target).value?.length ?? 0;
     seen.change(lengths.get(event.target) ?? length, length);
     lengths.set(event.target, length);
   });

@@ -64,7 +64,7 @@ menu.addEventListener("toggle", () => {
   if (menu.open) fill(menu, host).catch((error) => said(error.message));
 });
 document.addEventListener("click", ({ target }) => {
-  if (!menu.contains(target)) menu.open = false;
+  if (target instanceof Node && !menu.contains(target)) menu.open = false;
 });
 menu.addEventListener("keydown", ({ key }) => {
   if (key !== "Escape") return;

@@ -1,8 +1,7 @@
 // The page on which a session is begun.
 
-import { copy, make, post } from "./dom.js";
+import { byId, copy, make, post } from "./dom.js";
 
-const byId = (id) => document.getElementById(id);
 const task = byId("task");
 const agents = byId("agents");
 const said = byId("said");
@@ -37,14 +36,14 @@ byId("new").addEventListener("submit", async (event) => {
   try {
     const begun = await post("/v1/take/begin", {
       task: task.value,
-      agents: Array.from(agents.querySelectorAll(":checked"), (box) => box.value),
+      agents: Array.from(agents.querySelectorAll("input")).filter((box) => box.checked).map((box) => box.value),
       model: byId("model").value.trim(),
       instance: byId("instance").value.trim(),
       seed: Number(byId("seed").value),
       people: Number(byId("people").value),
     });
     const links = Object.entries(begun.links);
-    const own = event.submitter?.value !== "invite";
+    const own = /** @type {HTMLButtonElement | null} */ (event.submitter)?.value !== "invite";
     if (own && links.length === 1) {
       location.assign(`/take?id=${encodeURIComponent(begun.session)}`);
       return;

@@ -1,9 +1,8 @@
 // The review queue: the sessions that a reviewer has not reviewed yet, and the way to the next one.
 
-import { get, pieces, soon } from "./dom.js";
+import { byId, get, pieces, soon } from "./dom.js";
 import { rememberReviewer, reviewer } from "./reviews.js";
 
-const byId = (id) => document.getElementById(id);
 const parameters = new URLSearchParams(location.search);
 parameters.delete("by");
 const queue = parameters.toString();

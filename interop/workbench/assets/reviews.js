@@ -1,10 +1,9 @@
 // Reviews of a session: what stands, the form that adds to it, and the way through a queue.
 
-import { get, make, pieces, post } from "./dom.js";
+import { byId, get, make, pieces, post } from "./dom.js";
 
 const NAME = "duolog-reviewer";
 const TAGS = "duolog-tags";
-const byId = (id) => document.getElementById(id);
 
 /** The name of the reviewer, as this browser knows it. */
 export const reviewer = () => localStorage.getItem(NAME) ?? "";

@@ -1,9 +1,8 @@
 // The sessions that are selected in the list: they are tagged together.
 
-import { make, post } from "./dom.js";
+import { byId, make, post } from "./dom.js";
 import { knownTags, rememberReviewer, rememberTags, reviewer, tagsIn } from "./reviews.js";
 
-const byId = (id) => document.getElementById(id);
 
 /** Makes the dialog tag the sessions that `selected` gives. */
 export const tagSelected = (selected) => {

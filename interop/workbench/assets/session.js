@@ -1,6 +1,6 @@
 // A session: what it came to, its timeline, transcript and output, as they were at one moment, or as they are now.
 
-import { calmly, copy, get, make, pieces, post, soon } from "./dom.js";
+import { byId, calmly, copy, get, make, pieces, post, soon } from "./dom.js";
 import { follow } from "./stream.js";
 import { Transcript } from "./transcript.js";
 import { Curves } from "./curves.js";
@@ -8,7 +8,6 @@ import { Output } from "./output.js";
 import { Timeline, rank } from "./timeline.js";
 import { showReviews } from "./reviews.js";
 
-const byId = (id) => document.getElementById(id);
 const parameters = new URLSearchParams(location.search);
 const session = parameters.get("id");
 const model = {
@@ -143,7 +142,7 @@ const stepRound = (by) => {
   go(model.rounds[round - 1] ?? null);
 };
 
-byId("slider").addEventListener("input", (event) => go(Number(event.target.value)));
+byId("slider").addEventListener("input", () => go(Number(byId("slider").value)));
 byId("first").addEventListener("click", () => go(1));
 byId("back").addEventListener("click", () => step(-1));
 byId("on").addEventListener("click", () => step(1));
@@ -265,8 +264,8 @@ byId("find").addEventListener("keydown", (event) => {
   showHit();
 });
 
-byId("private")?.addEventListener("change", (event) => {
-  document.body.classList.toggle("show-private", event.target.checked);
+byId("private")?.addEventListener("change", () => {
+  document.body.classList.toggle("show-private", byId("private").checked);
 });
 
 // --- a fork ---------------------------------------------------------------------------------------
@@ -280,7 +279,7 @@ byId("fork")?.addEventListener("click", () => {
 byId("fork-cancel")?.addEventListener("click", () => dialog.close());
 byId("fork-form")?.addEventListener("submit", async (event) => {
   event.preventDefault();
-  const given = Object.fromEntries([...new FormData(event.target)].filter(([, value]) => String(value).trim()));
+  const given = Object.fromEntries([...new FormData(byId("fork-form"))].filter(([, value]) => String(value).trim()));
   /** @type {Record<string, unknown>} */
   const asked = { session, at: now(), ...given };
   if (given.seed !== undefined) asked.seed = Number(given.seed);

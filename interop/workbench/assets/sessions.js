@@ -27,7 +27,7 @@ const place = (row, key) => {
   });
   const focused = document.activeElement === document.body ? null : document.activeElement;
   body.insertBefore(row, next ?? null);
-  if (focused && row.contains(focused)) focused.focus();
+  if (focused instanceof HTMLElement && row.contains(focused)) focused.focus();
 };
 
 const take = (session, html) => {
@@ -91,7 +91,7 @@ const showChosen = () => {
   for (const row of body.rows) {
     const on = chosen.has(row.dataset.session);
     row.classList.toggle("on", on);
-    row.querySelector(".tick input").checked = on;
+    row.querySelector("input").checked = on;
   }
   const every = document.getElementById("every");
   const shown = [...body.rows].filter((row) => chosen.has(row.dataset.session)).length;
@@ -112,7 +112,7 @@ const showChosen = () => {
 table.addEventListener("change", ({ target }) => {
   const rows = target.id === "every" ? [...body.rows] : [target.closest("tr")];
   for (const row of rows) {
-    if (target.checked) chosen.add(row.dataset.session);
+    if (/** @type {HTMLInputElement} */ (target).checked) chosen.add(row.dataset.session);
     else chosen.delete(row.dataset.session);
   }
   showChosen();

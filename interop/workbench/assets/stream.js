@@ -85,7 +85,9 @@ export const follow = (path, parameters, since, on, stands = () => {}) => {
         body: "{}",
         signal: AbortSignal.timeout(patience),
       })).status;
-    } catch { /* the server is away: it is tried again */ }
+    } catch (error) {
+      say("lost", `offline, reconnecting … (${error.name === "TimeoutError" ? "no answer" : "the server is away"})`);
+    }
     if (closed) return;
     if (status === 401) {
       say("out", "this server no longer knows you: open its new link");

@@ -81,7 +81,7 @@ for (const form of document.querySelectorAll("form[data-does]")) {
   }
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
-    const value = event.submitter?.value ?? "";
+    const value = /** @type {HTMLButtonElement | null} */ (event.submitter)?.value ?? "";
     enable(false);
     const next = await sendFor(`/v1/study/${does}`, BODIES[does](form, value));
     if (!next) return enable(true);

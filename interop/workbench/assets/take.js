@@ -92,7 +92,7 @@ const end = (reason) => {
   editor.close();
   approvals.replaceChildren();
   for (const control of document.querySelectorAll("#composer *, #acting *, #rating *, .stops *, .foot button, .foot input")) {
-    control.disabled = true;
+    control.toggleAttribute("disabled", true);
   }
 };
 

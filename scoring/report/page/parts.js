@@ -7,10 +7,11 @@
  * @param {Element} root what holds the report
  */
 export const findSessions = (root) => {
-  const field = root.querySelector(".find");
+  const field = /** @type {HTMLInputElement | null} */ (root.querySelector(".find"));
   field?.addEventListener("input", () => {
     const wanted = field.value.trim().toLowerCase();
-    for (const list of root.querySelectorAll("details[id^='g']")) {
+    for (const list of root.querySelectorAll("details")) {
+      if (!list.id.startsWith("g")) continue;
       let found = 0;
       for (const row of list.querySelectorAll("tbody tr")) {
         row.hidden = !row.textContent.toLowerCase().includes(wanted);
@@ -31,7 +32,7 @@ export const findSessions = (root) => {
 export const showParts = (main, draw) => {
   const choice = document.getElementById("part");
   const wanted = new URLSearchParams(location.search).get("task");
-  const part = [...document.querySelectorAll("template[data-part]")].find((one) => one.dataset.part === wanted);
+  const part = [...document.querySelectorAll("template")].find((one) => one.dataset.part === wanted);
   let data = document.getElementById("data");
   if (part) {
     main.replaceChildren(part.content.cloneNode(true));
