@@ -1,7 +1,7 @@
 # make demo   simulates travel planning and tutoring, prints reports, draws figures into demo-figures/
 # make demo-postgres  plays tutoring from two processes on a PostgreSQL server of its own, and reports
 # make workbench  shows the log of make demo, or one made like it, in the browser; PORT=8730
-# make check  format, lint, types (also of the scripts of pages), directions of import
+# make check  format, lint, types (both also of the pages' scripts), directions of import
 # make fast   the tests that start no programs: less than a minute
 # make test   all tests, after it has installed what they need; make test ARGS="-k rounds" a part of them,
 #             ARGS="--cpu 20" lists the tests that used most CPU
@@ -90,7 +90,7 @@ check: format lint types scripts imports
 format: $(WITH_DEV)
 	$(RUN) ruff format --check .
 
-# The types of the scripts of pages: TypeScript reads their comments, and writes nothing.
+# The types of the pages' scripts, which TypeScript reads in their comments, and their format, by Prettier.
 scripts:
 	.ci/scripts/check
 

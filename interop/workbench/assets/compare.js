@@ -12,7 +12,9 @@ const pick = (form) => {
   form.addEventListener("change", ({ target }) => {
     const fields = new FormData(form);
     if (target.name === "task") fields.delete("agents"); // another task has others
-    location.search = new URLSearchParams([...fields].map(([name, value]) => [name, String(value)])).toString();
+    location.search = new URLSearchParams(
+      [...fields].map(([name, value]) => [name, String(value)]),
+    ).toString();
   });
 };
 

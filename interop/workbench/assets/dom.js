@@ -19,7 +19,8 @@ export const make = (name, attributes = {}, ...children) => {
   for (const [key, value] of Object.entries(attributes)) {
     if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
     else if (value === true) node.setAttribute(key, "");
-    else if (value !== false && value !== null && value !== undefined) node.setAttribute(key, value);
+    else if (value !== false && value !== null && value !== undefined)
+      node.setAttribute(key, value);
   }
   node.append(...children);
   return node;
@@ -63,7 +64,8 @@ const answered = async (request, isPage = false) => {
     if (!response) throw new RequestFailed(0, "the server does not answer");
     if (response.ok) throw new RequestFailed(0, "the answer broke off");
   }
-  if (!response.ok) throw new RequestFailed(response.status, answer?.message ?? response.statusText);
+  if (!response.ok)
+    throw new RequestFailed(response.status, answer?.message ?? response.statusText);
   return answer;
 };
 
@@ -72,10 +74,13 @@ const insist = async (url, { signal = undefined, isPage = false } = {}) => {
   for (let wait = FIRST; ; wait = Math.min(wait * 2, LONGEST)) {
     const limit = AbortSignal.timeout(LIMIT);
     try {
-      return await answered(fetch(url, {
-        signal: signal ? AbortSignal.any([signal, limit]) : limit,
-        headers: { Accept: isPage ? "text/html" : "application/json" },
-      }), isPage);
+      return await answered(
+        fetch(url, {
+          signal: signal ? AbortSignal.any([signal, limit]) : limit,
+          headers: { Accept: isPage ? "text/html" : "application/json" },
+        }),
+        isPage,
+      );
     } catch (error) {
       if (!passes(error.status)) throw error;
     }
@@ -93,18 +98,24 @@ export const getPage = async (url) => parsedPage(await insist(url, { isPage: tru
 
 /** Sends data, once: whether it is sent again is for the caller to say. */
 export const post = (path, body, signal = undefined) =>
-  answered(fetch(path, {
-    method: "POST",
-    signal,
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify(body),
-  }));
+  answered(
+    fetch(path, {
+      method: "POST",
+      signal,
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(body),
+    }),
+  );
 
 /** A function that runs once for all calls within some milliseconds, at the end of them. */
 export const soon = (run, wait) => {
   let timer = null;
   return () => {
-    if (timer === null) timer = setTimeout(() => { timer = null; run(); }, wait);
+    if (timer === null)
+      timer = setTimeout(() => {
+        timer = null;
+        run();
+      }, wait);
   };
 };
 
@@ -118,11 +129,14 @@ export const calmly = (run, wait) => {
       await run();
     } finally {
       const took = performance.now() - begin;
-      setTimeout(() => {
-        const then = next;
-        next = null;
-        then();
-      }, Math.max(wait, SHARE * took));
+      setTimeout(
+        () => {
+          const then = next;
+          next = null;
+          then();
+        },
+        Math.max(wait, SHARE * took),
+      );
     }
   };
   return () => {

@@ -29,8 +29,10 @@ export class Drafts {
   names(beginning) {
     const begin = this.prefix + beginning;
     const found = this.storages.flatMap((storage) => Object.keys(storage));
-    return [...new Set(found)].filter((key) => key.startsWith(begin))
-      .map((key) => key.slice(this.prefix.length)).sort();
+    return [...new Set(found)]
+      .filter((key) => key.startsWith(begin))
+      .map((key) => key.slice(this.prefix.length))
+      .sort();
   }
 
   /** Keeps something, or nothing more where it is null. Says whether the browser did. */

@@ -74,7 +74,10 @@ export class Editor {
 
   keep() {
     const text = this.box.value;
-    this.drafts.keep("output", this.dirty ? { base: this.base, original: this.original, text } : null);
+    this.drafts.keep(
+      "output",
+      this.dirty ? { base: this.base, original: this.original, text } : null,
+    );
   }
 
   /** A version was put up. */
@@ -124,8 +127,14 @@ export class Editor {
     this.waiting = found.stretches;
     this.changes.replaceChildren(...found.stretches.map((one) => this.card(one, author)));
     if (found.stretches.length > 1) {
-      this.changes.prepend(make("p", { class: "tools" }, `${found.stretches.length} changes `,
-        make("button", { type: "button", onclick: () => this.acceptAll() }, "Accept all")));
+      this.changes.prepend(
+        make(
+          "p",
+          { class: "tools" },
+          `${found.stretches.length} changes `,
+          make("button", { type: "button", onclick: () => this.acceptAll() }, "Accept all"),
+        ),
+      );
     }
     this.pending(found.stretches.length);
   }
@@ -153,12 +162,19 @@ export class Editor {
       this.record(0);
       return this.save();
     };
-    return make("section", { class: "change", "aria-label": `A change by ${author}` },
+    return make(
+      "section",
+      { class: "change", "aria-label": `A change by ${author}` },
       pieces(one.html),
-      make("p", { class: "tools" }, make("span", {}, one.under ? `${author} changed “${one.under}”` : `${author} changed this`),
+      make(
+        "p",
+        { class: "tools" },
+        make("span", {}, one.under ? `${author} changed “${one.under}”` : `${author} changed this`),
         make("button", { type: "button", onclick: undo }, "Undo"),
         make("button", { type: "button", onclick: change }, "Change …"),
-        make("button", { type: "button", class: "primary", onclick: accept }, "Accept")));
+        make("button", { type: "button", class: "primary", onclick: accept }, "Accept"),
+      ),
+    );
   }
 
   accept(text) {
@@ -168,15 +184,18 @@ export class Editor {
 
   /** The log keeps which share of a version's changes they kept. */
   record(kept, of = this.base) {
-    if (of !== null) this.outbox.send({ act: "judge", of, kept }).catch((error) => this.say(error.message));
+    if (of !== null)
+      this.outbox.send({ act: "judge", of, kept }).catch((error) => this.say(error.message));
   }
 
   /** The share of the changes that wait which a text of theirs keeps, by lines. */
   shareKept(text) {
     const lines = new Set(text.split("\n"));
-    const found = this.waiting.flatMap((one) => (one.put.length
-      ? one.put.map((line) => lines.has(line))
-      : one.taken.map((line) => !lines.has(line))));
+    const found = this.waiting.flatMap((one) =>
+      one.put.length
+        ? one.put.map((line) => lines.has(line))
+        : one.taken.map((line) => !lines.has(line)),
+    );
     return found.filter(Boolean).length / found.length;
   }
 
@@ -201,9 +220,11 @@ export class Editor {
     this.settle(merged.version, latest.text);
     this.box.value = merged.text;
     this.keep();
-    this.say(merged.conflicts
-      ? `merged; look for <<<<<<< in ${merged.conflicts} place${merged.conflicts > 1 ? "s" : ""}, then save`
-      : "merged; look it through, then save");
+    this.say(
+      merged.conflicts
+        ? `merged; look for <<<<<<< in ${merged.conflicts} place${merged.conflicts > 1 ? "s" : ""}, then save`
+        : "merged; look it through, then save",
+    );
     this.box.focus();
   }
 
@@ -268,7 +289,8 @@ export class Editor {
   close() {
     clearTimeout(this.timer);
     this.box.readOnly = true;
-    for (const button of document.querySelectorAll(".output button, .output select")) button.toggleAttribute("disabled", true);
+    for (const button of document.querySelectorAll(".output button, .output select"))
+      button.toggleAttribute("disabled", true);
     this.changes.replaceChildren();
   }
 }

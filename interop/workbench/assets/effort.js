@@ -56,7 +56,13 @@ export const observe = (box, drafts, send) => {
     lengths.set(event.target, length);
   });
   for (const name of ["pointermove", "scroll", "keydown"]) {
-    document.addEventListener(name, () => { sign = performance.now(); }, { passive: true, capture: true });
+    document.addEventListener(
+      name,
+      () => {
+        sign = performance.now();
+      },
+      { passive: true, capture: true },
+    );
   }
   const flush = () => {
     const report = box.checked ? seen.report() : (seen.reset(), null);

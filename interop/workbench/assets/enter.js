@@ -35,9 +35,11 @@ const begin = async () => {
   try {
     await enter(token);
   } catch (error) {
-    ask(token === null
-      ? "Open the link that the workbench printed when it started, or enter its token."
-      : `Not let in: ${error.message}.`);
+    ask(
+      token === null
+        ? "Open the link that the workbench printed when it started, or enter its token."
+        : `Not let in: ${error.message}.`,
+    );
   }
 };
 

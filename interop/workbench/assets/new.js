@@ -9,21 +9,40 @@ const said = byId("said");
 const offer = () => {
   const option = task.selectedOptions[0];
   const kinds = Object.entries(JSON.parse(option?.dataset.agents ?? "{}"));
-  agents.replaceChildren(agents.querySelector("legend"), ...kinds.map(([name, about]) => {
-    const box = make("input", { type: "checkbox", value: name, checked: name === option.dataset.agent });
-    return make("label", {}, box, make("span", {}, make("b", {}, name), about ? `: ${about}` : ""));
-  }));
+  agents.replaceChildren(
+    agents.querySelector("legend"),
+    ...kinds.map(([name, about]) => {
+      const box = make("input", {
+        type: "checkbox",
+        value: name,
+        checked: name === option.dataset.agent,
+      });
+      return make(
+        "label",
+        {},
+        box,
+        make("span", {}, make("b", {}, name), about ? `: ${about}` : ""),
+      );
+    }),
+  );
 };
 
 const invitation = (link) => {
-  const button = make("button", { type: "button", onclick: async () => {
-    try {
-      await copy(link);
-      button.textContent = "Copied";
-    } catch (error) {
-      said.textContent = error.message;
-    }
-  } }, "Copy");
+  const button = make(
+    "button",
+    {
+      type: "button",
+      onclick: async () => {
+        try {
+          await copy(link);
+          button.textContent = "Copied";
+        } catch (error) {
+          said.textContent = error.message;
+        }
+      },
+    },
+    "Copy",
+  );
   return [make("code", {}, link), button];
 };
 
@@ -36,7 +55,9 @@ byId("new").addEventListener("submit", async (event) => {
   try {
     const begun = await post("/v1/take/begin", {
       task: task.value,
-      agents: Array.from(agents.querySelectorAll("input")).filter((box) => box.checked).map((box) => box.value),
+      agents: Array.from(agents.querySelectorAll("input"))
+        .filter((box) => box.checked)
+        .map((box) => box.value),
       model: byId("model").value.trim(),
       instance: byId("instance").value.trim(),
       seed: Number(byId("seed").value),
@@ -48,13 +69,27 @@ byId("new").addEventListener("submit", async (event) => {
       location.assign(`/take?id=${encodeURIComponent(begun.session)}`);
       return;
     }
-    said.textContent = own ? "Send each other person a link; the first seat is yours." : "Send each person a link.";
-    const address = (actor) => `/take?id=${encodeURIComponent(begun.session)}&as=${encodeURIComponent(actor)}`;
-    byId("links").replaceChildren(make("ul", { class: "commands" }, ...links.map(([actor, link], number) => make(
-      "li", {},
-      make("span", {}, actor),
-      ...(own && !number ? [make("a", { href: address(actor) }, "Begin")] : invitation(location.origin + link)),
-    ))));
+    said.textContent = own
+      ? "Send each other person a link; the first seat is yours."
+      : "Send each person a link.";
+    const address = (actor) =>
+      `/take?id=${encodeURIComponent(begun.session)}&as=${encodeURIComponent(actor)}`;
+    byId("links").replaceChildren(
+      make(
+        "ul",
+        { class: "commands" },
+        ...links.map(([actor, link], number) =>
+          make(
+            "li",
+            {},
+            make("span", {}, actor),
+            ...(own && !number
+              ? [make("a", { href: address(actor) }, "Begin")]
+              : invitation(location.origin + link)),
+          ),
+        ),
+      ),
+    );
   } catch (error) {
     said.textContent = `Not begun: ${error.message}`;
   }

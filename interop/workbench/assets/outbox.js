@@ -93,10 +93,12 @@ export class Outbox {
   #live() {
     if (!navigator.locks) return Promise.resolve();
     return new Promise((held) => {
-      navigator.locks.request(this.#lock(this.tab), () => {
-        held();
-        return new Promise(() => {});
-      }).catch(held);
+      navigator.locks
+        .request(this.#lock(this.tab), () => {
+          held();
+          return new Promise(() => {});
+        })
+        .catch(held);
     });
   }
 

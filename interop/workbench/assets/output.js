@@ -10,35 +10,74 @@ export class Output {
     this.chosen = null; // a version; null for the latest one
     this.shape = "document";
     this.shown = "";
-    this.version = make("select", { id: "version", onchange: () => {
-      this.chosen = this.version.value === "latest" ? null : Number(this.version.value);
-      this.#show();
-    } });
+    this.version = make("select", {
+      id: "version",
+      onchange: () => {
+        this.chosen = this.version.value === "latest" ? null : Number(this.version.value);
+        this.#show();
+      },
+    });
     this.against = make("select", { id: "against", onchange: () => this.#show() });
-    this.toggle = make("button", { type: "button", "aria-pressed": "false", onclick: () => {
-      this.shape = this.shape === "document" ? "changes" : "document";
-      this.toggle.setAttribute("aria-pressed", String(this.shape === "changes"));
-      this.#show();
-    } }, "Changes");
-    this.since = make("span", { class: "since" }, make("label", { for: "against" }, " since "), this.against);
+    this.toggle = make(
+      "button",
+      {
+        type: "button",
+        "aria-pressed": "false",
+        onclick: () => {
+          this.shape = this.shape === "document" ? "changes" : "document";
+          this.toggle.setAttribute("aria-pressed", String(this.shape === "changes"));
+          this.#show();
+        },
+      },
+      "Changes",
+    );
+    this.since = make(
+      "span",
+      { class: "since" },
+      make("label", { for: "against" }, " since "),
+      this.against,
+    );
     this.body = make("div", { class: "draft", "aria-live": "polite" });
-    host.append(make("p", { class: "choice" },
-      make("label", { for: "version" }, "Draft "), this.version, " ", this.toggle, this.since), this.body);
+    host.append(
+      make(
+        "p",
+        { class: "choice" },
+        make("label", { for: "version" }, "Draft "),
+        this.version,
+        " ",
+        this.toggle,
+        this.since,
+      ),
+      this.body,
+    );
   }
 
   /** Learns which versions there are at the moment that is shown. */
   update(drafts) {
     if (drafts.length === this.drafts.length && drafts.length) return;
     this.drafts = drafts;
-    const option = (draft) => make("option", { value: draft.version },
-      `${drafts.indexOf(draft) + 1} by ${draft.actor.slice(0, 40)}`);
+    const option = (draft) =>
+      make(
+        "option",
+        { value: draft.version },
+        `${drafts.indexOf(draft) + 1} by ${draft.actor.slice(0, 40)}`,
+      );
     const recent = drafts.slice(-500);
-    this.version.replaceChildren(make("option", { value: "latest" }, "latest"), ...recent.map(option).reverse());
-    if (this.chosen !== null && !drafts.some((draft) => draft.version === this.chosen)) this.chosen = null;
+    this.version.replaceChildren(
+      make("option", { value: "latest" }, "latest"),
+      ...recent.map(option).reverse(),
+    );
+    if (this.chosen !== null && !drafts.some((draft) => draft.version === this.chosen))
+      this.chosen = null;
     this.version.value = this.chosen ?? "latest";
     const before = this.against.value;
-    this.against.replaceChildren(make("option", { value: "" }, "the one before"), ...recent.map(option));
-    this.against.value = [...this.against.options].some((one) => one.value === before) ? before : "";
+    this.against.replaceChildren(
+      make("option", { value: "" }, "the one before"),
+      ...recent.map(option),
+    );
+    this.against.value = [...this.against.options].some((one) => one.value === before)
+      ? before
+      : "";
     this.#show();
   }
 
@@ -56,8 +95,10 @@ export class Output {
 
   async #show() {
     this.since.hidden = this.shape !== "changes";
-    const place = this.chosen === null ? this.drafts.length - 1
-      : this.drafts.findIndex((draft) => draft.version === this.chosen);
+    const place =
+      this.chosen === null
+        ? this.drafts.length - 1
+        : this.drafts.findIndex((draft) => draft.version === this.chosen);
     const draft = this.drafts[place];
     if (!draft) {
       this.shown = "";

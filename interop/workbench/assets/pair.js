@@ -16,13 +16,16 @@ const fill = async (cell) => {
   for (const heading of cell.querySelectorAll("h2")) heading.remove(); // the round has one already
 };
 
-const observer = new IntersectionObserver((entries) => {
-  for (const { isIntersecting, target } of entries) {
-    if (!isIntersecting) continue;
-    observer.unobserve(target);
-    fill(target).catch((error) => target.append(make("p", { class: "problem" }, error.message)));
-  }
-}, { rootMargin: "600px 0px" });
+const observer = new IntersectionObserver(
+  (entries) => {
+    for (const { isIntersecting, target } of entries) {
+      if (!isIntersecting) continue;
+      observer.unobserve(target);
+      fill(target).catch((error) => target.append(make("p", { class: "problem" }, error.message)));
+    }
+  },
+  { rootMargin: "600px 0px" },
+);
 
 for (const cell of document.querySelectorAll(".cell[data-session]")) observer.observe(cell);
 

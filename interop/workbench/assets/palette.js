@@ -4,7 +4,8 @@ import { get, make } from "./dom.js";
 
 const PAUSE = 120; // milliseconds after a key until sessions are looked for
 const PAGES = "header nav a, .list-head a";
-const ACTIONS = "header button, header summary, header .menu a, main button, main summary, main input[type=search]";
+const ACTIONS =
+  "header button, header summary, header .menu a, main button, main summary, main input[type=search]";
 const LEFT_OUT = "dialog, table, .entry, .filters .chip, [hidden]";
 
 const dialog = document.getElementById("palette");
@@ -17,19 +18,31 @@ let at = 0;
 let asking = new AbortController();
 let timer = null;
 
-const nameOf = (node) => (node.getAttribute("aria-label") ?? node.textContent).replaceAll(/\s+/g, " ").trim();
+const nameOf = (node) =>
+  (node.getAttribute("aria-label") ?? node.textContent).replaceAll(/\s+/g, " ").trim();
 
 /** The pages, and what can be done on this one. */
 const gather = () => {
   const there = (node) => node.checkVisibility() && !node.disabled && !node.closest(LEFT_OUT);
-  const of = (selector, kind) => [...document.querySelectorAll(selector)].filter(there)
-    .map((node) => ({ name: nameOf(node), kind, run: () => { node.focus(); node.click(); } }))
-    .filter(({ name }) => /\p{L}/u.test(name));
+  const of = (selector, kind) =>
+    [...document.querySelectorAll(selector)]
+      .filter(there)
+      .map((node) => ({
+        name: nameOf(node),
+        kind,
+        run: () => {
+          node.focus();
+          node.click();
+        },
+      }))
+      .filter(({ name }) => /\p{L}/u.test(name));
   return [...of(PAGES, "page"), ...of(ACTIONS, "action")];
 };
 
 const mark = () => {
-  [...list.children].forEach((node, place) => node.setAttribute("aria-selected", String(place === at)));
+  [...list.children].forEach((node, place) =>
+    node.setAttribute("aria-selected", String(place === at)),
+  );
   const chosen = list.children[at];
   chosen?.scrollIntoView({ block: "nearest" });
   field.setAttribute("aria-activedescendant", chosen?.id ?? "");
@@ -40,9 +53,17 @@ const show = (sessions = []) => {
   const meets = ({ name }) => words.every((word) => name.toLowerCase().includes(word));
   found = [...items.filter(meets), ...sessions];
   at = 0;
-  list.replaceChildren(...found.map(({ name, kind, title = name }, place) =>
-    make("li", { role: "option", id: `palette-${place}`, title, onclick: () => run(place) },
-      make("bdi", {}, name), " ", make("small", {}, kind))));
+  list.replaceChildren(
+    ...found.map(({ name, kind, title = name }, place) =>
+      make(
+        "li",
+        { role: "option", id: `palette-${place}`, title, onclick: () => run(place) },
+        make("bdi", {}, name),
+        " ",
+        make("small", {}, kind),
+      ),
+    ),
+  );
   if (!found.length) list.append(make("li", { class: "quiet" }, "Nothing is called that."));
   mark();
 };
@@ -60,9 +81,17 @@ const search = async (begin) => {
   asking = new AbortController();
   try {
     const { sessions } = await get("/v1/sessions/named", { begin }, asking.signal);
-    show(sessions.map(({ name, id, to }) => ({ name, title: id, kind: "session", run: () => location.assign(to) })));
+    show(
+      sessions.map(({ name, id, to }) => ({
+        name,
+        title: id,
+        kind: "session",
+        run: () => location.assign(to),
+      })),
+    );
   } catch (error) {
-    if (error.name !== "AbortError") show([{ name: error.message, kind: "sessions", run: () => {} }]);
+    if (error.name !== "AbortError")
+      show([{ name: error.message, kind: "sessions", run: () => {} }]);
   }
 };
 
@@ -91,7 +120,13 @@ dialog.addEventListener("close", () => {
   asking.abort();
 });
 document.addEventListener("keydown", (event) => {
-  if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
+  if (
+    event.key.toLowerCase() !== "k" ||
+    !(event.ctrlKey || event.metaKey) ||
+    event.altKey ||
+    event.shiftKey
+  )
+    return;
   event.preventDefault();
   if (dialog.open) return dialog.close();
   if (document.querySelector("dialog[open]")) return;

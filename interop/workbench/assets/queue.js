@@ -9,7 +9,9 @@ const queue = parameters.toString();
 const field = byId("reviewer");
 
 const asked = () => [...parameters, ["by", field.value.trim()]];
-const failed = (error) => { byId("queue-problem").textContent = error.message; };
+const failed = (error) => {
+  byId("queue-problem").textContent = error.message;
+};
 
 const read = async () => {
   byId("queue-problem").textContent = "";
@@ -33,7 +35,8 @@ byId("queue-form").addEventListener("submit", async (event) => {
   rememberReviewer(field.value);
   try {
     const { session } = await get("/v1/reviews/next", asked());
-    if (session) location.assign(`/session?${new URLSearchParams({ id: session, tab: "review", queue })}`);
+    if (session)
+      location.assign(`/session?${new URLSearchParams({ id: session, tab: "review", queue })}`);
     else byId("queue-problem").textContent = "You have reviewed all of these sessions.";
   } catch (error) {
     failed(error);

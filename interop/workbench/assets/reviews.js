@@ -36,17 +36,27 @@ export const showReviews = (session, subject) => {
   };
   const next = async () => {
     if (!form || queue === null || !reviewer()) return;
-    const found = await get("/v1/reviews/next", [...new URLSearchParams(queue), ["by", reviewer()], ["here", session]]);
+    const found = await get("/v1/reviews/next", [
+      ...new URLSearchParams(queue),
+      ["by", reviewer()],
+      ["here", session],
+    ]);
     const link = byId("review-next");
     link.hidden = false;
-    link.textContent = found.session ? `Next in the queue (${found.left} left)` : "The queue is empty";
+    link.textContent = found.session
+      ? `Next in the queue (${found.left} left)`
+      : "The queue is empty";
     link.href = found.session
       ? `/session?${new URLSearchParams({ id: found.session, tab: "review", queue })}`
       : `/review?${queue}`;
   };
   const send = async (review) => {
     byId("review-problem").textContent = "";
-    await post("/v1/reviews/add", { sessions: [session], by: form.elements.by.value.trim(), review });
+    await post("/v1/reviews/add", {
+      sessions: [session],
+      by: form.elements.by.value.trim(),
+      review,
+    });
     await read();
     await next();
   };
@@ -54,7 +64,9 @@ export const showReviews = (session, subject) => {
     const { round, at } = subject();
     const chosen = form.elements.about.value;
     if (chosen === "round") return { round };
-    return chosen === "record" ? { of: (await get("/v1/session/about", { session, at })).version } : {};
+    return chosen === "record"
+      ? { of: (await get("/v1/session/about", { session, at })).version }
+      : {};
   };
 
   if (form) {
@@ -71,9 +83,14 @@ export const showReviews = (session, subject) => {
       const rating = form.elements.rating.value;
       rememberTags(tags);
       about()
-        .then((what) => send({
-          tags, comment: form.elements.comment.value, ...(rating && { rating: Number(rating) }), ...what,
-        }))
+        .then((what) =>
+          send({
+            tags,
+            comment: form.elements.comment.value,
+            ...(rating && { rating: Number(rating) }),
+            ...what,
+          }),
+        )
         .then(() => {
           for (const name of ["tags", "comment"]) form.elements[name].value = "";
           for (const box of form.elements.rating) box.checked = false;
@@ -84,12 +101,21 @@ export const showReviews = (session, subject) => {
     byId("reviews").addEventListener("click", ({ target }) => {
       const { untag, round, of } = target.dataset;
       if (untag === undefined) return;
-      send({ removed: [untag], ...(round && { round: Number(round) }), ...(of && { of: Number(of) }) }).catch(failed);
+      send({
+        removed: [untag],
+        ...(round && { round: Number(round) }),
+        ...(of && { of: Number(of) }),
+      }).catch(failed);
     });
   }
   document.addEventListener("keydown", (event) => {
     if (event.key !== "n" || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.target.closest("input, textarea, select, dialog") || !form || byId("review-next").hidden) return;
+    if (
+      event.target.closest("input, textarea, select, dialog") ||
+      !form ||
+      byId("review-next").hidden
+    )
+      return;
     byId("review-next").click();
   });
   read().then(next).catch(failed);

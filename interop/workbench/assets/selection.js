@@ -3,7 +3,6 @@
 import { byId, make, post } from "./dom.js";
 import { knownTags, rememberReviewer, rememberTags, reviewer, tagsIn } from "./reviews.js";
 
-
 /** Makes the dialog tag the sessions that `selected` gives. */
 export const tagSelected = (selected) => {
   const form = byId("tag-form");

@@ -11,14 +11,26 @@ import { showReviews } from "./reviews.js";
 const parameters = new URLSearchParams(location.search);
 const session = parameters.get("id");
 const model = {
-  count: 0, times: [], rounds: [], drafts: [], work: [], advice: [], failed: [], actors: [], closed: 0,
-  virtual: true, at: null, found: [],
+  count: 0,
+  times: [],
+  rounds: [],
+  drafts: [],
+  work: [],
+  advice: [],
+  failed: [],
+  actors: [],
+  closed: 0,
+  virtual: true,
+  at: null,
+  found: [],
 };
 
 const clock = (time) => {
   if (!model.virtual) return new Date(time * 1000).toLocaleString("sv"); // 2026-05-31 18:05:59
   const whole = Math.floor(time);
-  const parts = [Math.floor(whole / 60) % 60, whole % 60].map((part) => String(part).padStart(2, "0"));
+  const parts = [Math.floor(whole / 60) % 60, whole % 60].map((part) =>
+    String(part).padStart(2, "0"),
+  );
   const hours = Math.floor(whole / 3600);
   return hours ? `${hours}:${parts.join(":")}` : `${Number(parts[0])}:${parts[1]}`;
 };
@@ -28,8 +40,9 @@ const roundAt = (number) => rank(model.rounds, number + 1);
 // --- the parts of the page ------------------------------------------------------------------------
 
 const load = async (from, to) => (await get("/v1/session/records", { session, from, to })).html;
-const transcript = new Transcript(byId("transcript"), byId("entries"), load,
-  (number) => curves.mark(roundAt(number)));
+const transcript = new Transcript(byId("transcript"), byId("entries"), load, (number) =>
+  curves.mark(roundAt(number)),
+);
 const curves = new Curves(byId("panel-measures"), (round) => {
   const number = model.rounds[round - 1];
   if (!number) return;
@@ -63,11 +76,16 @@ const readStateCalmly = calmly(readState, 120); // while records come, each of w
 const readStrip = async () => {
   const { html } = await get("/v1/session/strip", { session });
   byId("strip").replaceChildren(pieces(html));
-  if (model.at !== null) timeline.measured(await get("/v1/session/state", { session, at: model.count }));
+  if (model.at !== null)
+    timeline.measured(await get("/v1/session/state", { session, at: model.count }));
 };
-const readStripCalmly = calmly(() => readStrip().catch((error) => {
-  byId("strip").textContent = error.message;
-}), 300);
+const readStripCalmly = calmly(
+  () =>
+    readStrip().catch((error) => {
+      byId("strip").textContent = error.message;
+    }),
+  300,
+);
 
 let aboutAt = -1;
 const showAbout = async () => {
@@ -77,7 +95,13 @@ const showAbout = async () => {
   const { html } = await get("/v1/session/about", { session, at });
   byId("panel-about").replaceChildren(pieces(html));
 };
-const showAboutSoon = soon(() => showAbout().catch(() => { aboutAt = -1; }), 200);
+const showAboutSoon = soon(
+  () =>
+    showAbout().catch(() => {
+      aboutAt = -1;
+    }),
+  200,
+);
 
 // --- the moment -----------------------------------------------------------------------------------
 
@@ -86,8 +110,8 @@ const say = () => {
   const round = roundAt(at);
   const time = model.times[at - 1];
   const text = model.count
-    ? `record ${at.toLocaleString("en")} of ${model.count.toLocaleString("en")} · round ${round}`
-      + ` · ${time === undefined ? "" : clock(time)}`
+    ? `record ${at.toLocaleString("en")} of ${model.count.toLocaleString("en")} · round ${round}` +
+      ` · ${time === undefined ? "" : clock(time)}`
     : "no records yet";
   const waiting = byId("moment").dataset.approvals;
   byId("moment").textContent = waiting ? `${text} · ${waiting}` : text;
@@ -149,8 +173,14 @@ byId("on").addEventListener("click", () => step(1));
 byId("follow").addEventListener("click", () => go(null));
 
 const KEYS = {
-  "/": () => byId("find").focus(), ArrowLeft: () => step(-1), ArrowRight: () => step(1), "[": () => stepRound(-1),
-  "]": () => stepRound(1), Home: () => go(1), End: () => go(null), f: () => go(null),
+  "/": () => byId("find").focus(),
+  ArrowLeft: () => step(-1),
+  ArrowRight: () => step(1),
+  "[": () => stepRound(-1),
+  "]": () => stepRound(1),
+  Home: () => go(1),
+  End: () => go(null),
+  f: () => go(null),
 };
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -202,7 +232,9 @@ byId("main").addEventListener("click", async (event) => {
   if (copied) {
     await copy(copied.dataset.copy);
     copied.textContent = "Copied";
-    setTimeout(() => { copied.textContent = "Copy"; }, 1500);
+    setTimeout(() => {
+      copied.textContent = "Copy";
+    }, 1500);
     return;
   }
   const number = event.target.closest("a.number");
@@ -233,7 +265,9 @@ let hits = [];
 let hit = -1;
 const showHit = () => {
   const more = hits.length === 1000 ? "+" : "";
-  byId("found").textContent = hits.length ? `${hit + 1} of ${hits.length.toLocaleString("en")}${more}` : "";
+  byId("found").textContent = hits.length
+    ? `${hit + 1} of ${hits.length.toLocaleString("en")}${more}`
+    : "";
   if (hit >= 0) {
     if (model.at !== null && hits[hit] > model.at) go(null, false);
     transcript.reach(hits[hit], "start").then(() => transcript.mark(hits[hit]));
@@ -272,14 +306,17 @@ byId("private")?.addEventListener("change", () => {
 
 const dialog = byId("fork-dialog");
 byId("fork")?.addEventListener("click", () => {
-  byId("fork-where").textContent = `After record ${now()} the session goes on by itself, as a session of its own.`;
+  byId("fork-where").textContent =
+    `After record ${now()} the session goes on by itself, as a session of its own.`;
   byId("fork-problem").textContent = "";
   dialog.showModal();
 });
 byId("fork-cancel")?.addEventListener("click", () => dialog.close());
 byId("fork-form")?.addEventListener("submit", async (event) => {
   event.preventDefault();
-  const given = Object.fromEntries([...new FormData(byId("fork-form"))].filter(([, value]) => String(value).trim()));
+  const given = Object.fromEntries(
+    [...new FormData(byId("fork-form"))].filter(([, value]) => String(value).trim()),
+  );
   /** @type {Record<string, unknown>} */
   const asked = { session, at: now(), ...given };
   if (given.seed !== undefined) asked.seed = Number(given.seed);
@@ -303,7 +340,8 @@ const take = (growth) => {
 const grown = async (growth) => {
   let news = growth;
   if (growth.count <= model.count) return;
-  if (growth.after !== model.count) news = await get("/v1/session/index", { session, after: model.count });
+  if (growth.after !== model.count)
+    news = await get("/v1/session/index", { session, after: model.count });
   if (news.after !== model.count) return;
   const stay = model.at === null && transcript.atEnd;
   take(news);
@@ -330,7 +368,11 @@ const begin = async () => {
   else if (!model.closed && model.count) await transcript.reach(model.count, "end");
   curves.mark(roundAt(transcript.top()));
   follow("/v1/session/stream", { session }, index.position, {
-    grown: (growth) => { queue = queue.then(() => grown(growth)).catch(() => {}); },
+    grown: (growth) => {
+      queue = queue.then(() => grown(growth)).catch(() => {});
+    },
   });
 };
-begin().catch((error) => { byId("waiting").textContent = error.message; });
+begin().catch((error) => {
+  byId("waiting").textContent = error.message;
+});

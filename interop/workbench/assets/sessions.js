@@ -136,7 +136,8 @@ const reload = soon(async () => {
 }, 100);
 
 const measureAll = () => {
-  for (const row of body.rows) if (!row.hasAttribute("data-measured")) wanted.set(row.dataset.session);
+  for (const row of body.rows)
+    if (!row.hasAttribute("data-measured")) wanted.set(row.dataset.session);
   if (wanted.size) measure();
 };
 
@@ -165,38 +166,72 @@ const go = (pairs) => {
 form.addEventListener("submit", (event) => {
   event.preventDefault();
   const given = [...new FormData(form)].map(([key, value]) => [key, String(value).trim()]);
-  const text = given.filter(([key, value]) => key === "q" && value).map(([, value]) => value).join(" ");
+  const text = given
+    .filter(([key, value]) => key === "q" && value)
+    .map(([, value]) => value)
+    .join(" ");
   go([...(text ? [["q", text]] : []), ...given.filter(([key, value]) => key !== "q" && value)]);
 });
 field.addEventListener("keydown", (event) => {
-  if (event.key === "Backspace" && !field.value) [...form.querySelectorAll(".away")].at(-1)?.click();
+  if (event.key === "Backspace" && !field.value)
+    [...form.querySelectorAll(".away")].at(-1)?.click();
 });
 
 const columns = document.getElementById("columns");
 columns.addEventListener("change", () => {
   const fields = new FormData(columns);
-  const kept = [...parameters()].filter(([key]) => !["columns", "effort", "after", "before"].includes(key));
+  const kept = [...parameters()].filter(
+    ([key]) => !["columns", "effort", "after", "before"].includes(key),
+  );
   const effort = fields.get("effort");
-  go([...kept, ...(effort === "seconds" ? [] : [["effort", effort]]),
-    ["columns", fields.getAll("columns").join(",")]]);
+  go([
+    ...kept,
+    ...(effort === "seconds" ? [] : [["effort", effort]]),
+    ["columns", fields.getAll("columns").join(",")],
+  ]);
 });
 
 // Views are saved in this browser, each under its own conditions.
 const SAVED = "duolog-views";
 const saved = () => JSON.parse(localStorage.getItem(SAVED) ?? "[]");
 const showViews = () => {
-  document.getElementById("views").replaceChildren(...saved().map(({ name, to }) => make("span", { class: "view" },
-    make("a", { href: to, ...(to === location.pathname + location.search && { "aria-current": "page" }) }, name),
-    make("button", { type: "button", "aria-label": `Forget the view ${name}`, onclick: () => {
-      localStorage.setItem(SAVED, JSON.stringify(saved().filter((one) => one.to !== to)));
-      showViews();
-    } }, "×"))));
+  document.getElementById("views").replaceChildren(
+    ...saved().map(({ name, to }) =>
+      make(
+        "span",
+        { class: "view" },
+        make(
+          "a",
+          {
+            href: to,
+            ...(to === location.pathname + location.search && { "aria-current": "page" }),
+          },
+          name,
+        ),
+        make(
+          "button",
+          {
+            type: "button",
+            "aria-label": `Forget the view ${name}`,
+            onclick: () => {
+              localStorage.setItem(SAVED, JSON.stringify(saved().filter((one) => one.to !== to)));
+              showViews();
+            },
+          },
+          "×",
+        ),
+      ),
+    ),
+  );
 };
 document.getElementById("save-view").addEventListener("click", () => {
   const terms = [...form.querySelectorAll(".chip > span")].map((chip) => chip.textContent);
   const name = (terms.join(", ") || parameters().get("sort") || "columns").slice(0, 60);
   const to = location.pathname + location.search;
-  localStorage.setItem(SAVED, JSON.stringify([...saved().filter((one) => one.to !== to), { name, to }]));
+  localStorage.setItem(
+    SAVED,
+    JSON.stringify([...saved().filter((one) => one.to !== to), { name, to }]),
+  );
   showViews();
 });
 showViews();

@@ -27,9 +27,18 @@ const read = async () => {
   const { rows, seats } = await get("/v1/links");
   const here = new URLSearchParams(location.search).get("id");
   const chosen = seat.value;
-  seat.replaceChildren(...seats.map((one) => make("option", {
-    value: JSON.stringify([one.session, one.actor]), selected: one.session === here || undefined,
-  }, `${one.title}: ${one.actor}`)));
+  seat.replaceChildren(
+    ...seats.map((one) =>
+      make(
+        "option",
+        {
+          value: JSON.stringify([one.session, one.actor]),
+          selected: one.session === here || undefined,
+        },
+        `${one.title}: ${one.actor}`,
+      ),
+    ),
+  );
   if (chosen) seat.value = chosen;
   offer();
   const table = pieces(`<table><tbody>${rows.join("")}</tbody></table>`);

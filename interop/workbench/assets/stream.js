@@ -39,7 +39,7 @@ export const follow = (path, parameters, since, on, stands = () => {}) => {
     timer = null;
     const query = new URLSearchParams(parameters);
     query.set("since", String(position));
-    const mine = source = new EventSource(`${path}?${query}`);
+    const mine = (source = new EventSource(`${path}?${query}`));
     heard();
     source.onopen = () => {
       heard();
@@ -79,14 +79,19 @@ export const follow = (path, parameters, since, on, stands = () => {}) => {
   const check = async () => {
     let status = 0;
     try {
-      status = (await fetch("/enter", {
-        method: "POST",
-        headers: { "Content-Type": "application/json" },
-        body: "{}",
-        signal: AbortSignal.timeout(patience),
-      })).status;
+      status = (
+        await fetch("/enter", {
+          method: "POST",
+          headers: { "Content-Type": "application/json" },
+          body: "{}",
+          signal: AbortSignal.timeout(patience),
+        })
+      ).status;
     } catch (error) {
-      say("lost", `offline, reconnecting … (${error.name === "TimeoutError" ? "no answer" : "the server is away"})`);
+      say(
+        "lost",
+        `offline, reconnecting … (${error.name === "TimeoutError" ? "no answer" : "the server is away"})`,
+      );
     }
     if (closed) return;
     if (status === 401) {

@@ -48,7 +48,10 @@ const answersOf = (form) => {
   const found = {};
   for (const item of form.querySelectorAll("[data-item]")) {
     const value = String(given.get(item.dataset.item) ?? "").trim();
-    if (value) found[item.dataset.item] = ["scale", "number"].includes(item.dataset.type) ? Number(value) : value;
+    if (value)
+      found[item.dataset.item] = ["scale", "number"].includes(item.dataset.type)
+        ? Number(value)
+        : value;
   }
   return found;
 };
@@ -62,14 +65,18 @@ const fill = (form, kept) => {
 
 for (const form of document.querySelectorAll("form[data-does]")) {
   const does = form.dataset.does;
-  const drafts = new Drafts(form.dataset.owner ?? "", `${form.dataset.questionnaire ?? ""}:${form.dataset.place ?? ""}`);
+  const drafts = new Drafts(
+    form.dataset.owner ?? "",
+    `${form.dataset.questionnaire ?? ""}:${form.dataset.place ?? ""}`,
+  );
   const enable = (on) => {
     for (const button of form.querySelectorAll("button")) button.disabled = !on;
   };
   const count = () => {
     const items = form.querySelectorAll("[data-item]").length;
     const line = form.querySelector("#answered");
-    if (line) line.textContent = `${Object.keys(answersOf(form)).length} of ${items} answered. You can skip a question.`;
+    if (line)
+      line.textContent = `${Object.keys(answersOf(form)).length} of ${items} answered. You can skip a question.`;
   };
   if (does === "answers") {
     fill(form, drafts.read("answers"));

@@ -57,7 +57,9 @@ const brief = (html) => byId("brief-text").append(pieces(html));
 const show = (entry) => {
   if (!entry.html) return;
   const atEnd = entries.scrollHeight - entries.scrollTop - entries.clientHeight < 60;
-  const item = make("article", { class: `said ${entry.role}${entry.mine ? " mine" : ""} ${entry.kind}` });
+  const item = make("article", {
+    class: `said ${entry.role}${entry.mine ? " mine" : ""} ${entry.kind}`,
+  });
   item.dataset.version = entry.version;
   item.append(make("span", { class: "who" }, entry.mine ? "you" : entry.actor), pieces(entry.html));
   const works = !entry.mine && WORK.has(entry.kind) && !entry.failed;
@@ -66,20 +68,31 @@ const show = (entry) => {
 };
 
 const ask = (entry) => {
-  const why = make("input", { type: "text", "aria-label": "Comment", placeholder: "Comment (optional)" });
+  const why = make("input", {
+    type: "text",
+    "aria-label": "Comment",
+    placeholder: "Comment (optional)",
+  });
   const answer = (approved) => () => {
     for (const button of card.querySelectorAll("button")) button.disabled = true;
     did({ act: "approve", asked: entry.version, approved, comment: why.value });
   };
-  const card = make("div", { class: "approval", role: "group", "aria-label": "An approval is asked for" });
+  const card = make("div", {
+    class: "approval",
+    role: "group",
+    "aria-label": "An approval is asked for",
+  });
   card.dataset.asked = entry.version;
   card.append(
     make("span", { class: "who" }, entry.actor),
     pieces(entry.html),
     why,
-    make("p", { class: "tools" },
+    make(
+      "p",
+      { class: "tools" },
       make("button", { type: "button", onclick: answer(true) }, "Approve"),
-      make("button", { type: "button", onclick: answer(false) }, "Refuse")),
+      make("button", { type: "button", onclick: answer(false) }, "Refuse"),
+    ),
   );
   approvals.append(card);
 };
@@ -91,7 +104,9 @@ const end = (reason) => {
   byId("time").textContent = "";
   editor.close();
   approvals.replaceChildren();
-  for (const control of document.querySelectorAll("#composer *, #acting *, #rating *, .stops *, .foot button, .foot input")) {
+  for (const control of document.querySelectorAll(
+    "#composer *, #acting *, #rating *, .stops *, .foot button, .foot input",
+  )) {
     control.toggleAttribute("disabled", true);
   }
 };
@@ -104,7 +119,8 @@ const markRating = (rating) => {
 
 const took = (entry) => {
   if (entry.brief) brief(entry.brief);
-  if (entry.kind === "SnapshotTaken") editor.arrived(entry.version, entry.mine ? "you" : entry.actor);
+  if (entry.kind === "SnapshotTaken")
+    editor.arrived(entry.version, entry.mine ? "you" : entry.actor);
   if (entry.kind === "ApprovalAsked" && !entry.mine) ask(entry);
   else show(entry);
   if (entry.kind === "ApprovalGiven") {
@@ -201,7 +217,11 @@ editor.pending = (count) => {
 const tick = () => {
   const left = Math.max(0, Number(place.dataset.until) - Date.now() / 1000);
   const minutes = Math.floor(left / 60);
-  byId("time").textContent = closed ? "" : left ? `${minutes}:${String(Math.floor(left % 60)).padStart(2, "0")} left` : "Time is up";
+  byId("time").textContent = closed
+    ? ""
+    : left
+      ? `${minutes}:${String(Math.floor(left % 60)).padStart(2, "0")} left`
+      : "Time is up";
   byId("time").classList.toggle("warn", left < 120);
 };
 if (place.dataset.until) {
@@ -233,7 +253,8 @@ const look = async () => {
   looking = true;
   try {
     const state = await get("/v1/take/state", who);
-    if (state.trouble) say(`A model cannot be asked: ${state.trouble} It is asked again when you do something.`);
+    if (state.trouble)
+      say(`A model cannot be asked: ${state.trouble} It is asked again when you do something.`);
   } catch (error) {
     if (!passes(error.status)) say(error.message); // else the stream says that the server is away
   } finally {
@@ -241,7 +262,9 @@ const look = async () => {
   }
 };
 
-follow("/v1/take/stream", new URLSearchParams(who), 0, { entry: took }, (live) => outbox.stands(live));
+follow("/v1/take/stream", new URLSearchParams(who), 0, { entry: took }, (live) =>
+  outbox.stands(live),
+);
 join();
 outbox.run();
 setInterval(look, LOOK);

@@ -3,7 +3,12 @@
 
 import { draw } from "./dom.js";
 
-const LEFT = 72, RIGHT = 16, HEAD = 20, PLOT = 76, LANE = 16, FOOT = 20;
+const LEFT = 72,
+  RIGHT = 16,
+  HEAD = 20,
+  PLOT = 76,
+  LANE = 16,
+  FOOT = 20;
 const MOST_LANES = 5; // more actors than that share a lane, but for the busiest
 const MOST_DRAFTS = 60; // versions that are drawn with their numbers
 const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400];
@@ -88,7 +93,8 @@ export class Timeline {
     const x = this.x(model.times[number - 1] ?? this.begin);
     this.play.setAttribute("transform", `translate(${x.toFixed(1)} 0)`);
     const round = rank(model.rounds, number + 1);
-    for (const [place, box] of this.boxes.entries()) box.classList.toggle("current", place + 1 === round);
+    for (const [place, box] of this.boxes.entries())
+      box.classList.toggle("current", place + 1 === round);
   }
 
   #all(width) {
@@ -96,11 +102,15 @@ export class Timeline {
     this.begin = model.times[0];
     const last = Math.max(model.times.at(-1), ...model.work.map(([, , to]) => to), this.begin + 1);
     this.end = model.closed ? last : this.begin + roomFor(last - this.begin);
-    this.x = (time) => LEFT + ((time - this.begin) / (this.end - this.begin)) * (width - LEFT - RIGHT);
+    this.x = (time) =>
+      LEFT + ((time - this.begin) / (this.end - this.begin)) * (width - LEFT - RIGHT);
     const lanes = this.#lanes();
     const foot = HEAD + PLOT + 4 + lanes.length * LANE;
     const svg = draw("svg", {
-      viewBox: `0 0 ${width} ${foot + FOOT}`, height: foot + FOOT, class: "timeline", role: "img",
+      viewBox: `0 0 ${width} ${foot + FOOT}`,
+      height: foot + FOOT,
+      class: "timeline",
+      role: "img",
       "data-name": "Timeline",
       "aria-label": `${model.rounds.length} round${model.rounds.length === 1 ? "" : "s"} in ${elapsed(last - this.begin)}, with utility and who worked when`,
     });
@@ -111,7 +121,12 @@ export class Timeline {
     });
     this.#stops(svg, foot);
     for (const number of this.model.found) {
-      svg.append(draw("path", { class: "hit", d: `M${this.x(this.model.times[number - 1]).toFixed(1)} ${HEAD - 4}V${foot}` }));
+      svg.append(
+        draw("path", {
+          class: "hit",
+          d: `M${this.x(this.model.times[number - 1]).toFixed(1)} ${HEAD - 4}V${foot}`,
+        }),
+      );
     }
     this.#axis(svg, foot, width);
     this.play = draw("path", { class: "play", d: `M-5 ${HEAD - 4}h10l-5 6zM0 ${HEAD}V${foot}` });
@@ -124,8 +139,14 @@ export class Timeline {
     const roles = new Map(this.model.actors);
     const count = new Map();
     for (const [name] of this.model.work) count.set(name, (count.get(name) ?? 0) + 1);
-    const names = [...count.keys()].filter((name) => roles.get(name) === "human" || roles.get(name) === "agent");
-    names.sort((a, b) => Number(roles.get(b) === "human") - Number(roles.get(a) === "human") || count.get(b) - count.get(a));
+    const names = [...count.keys()].filter(
+      (name) => roles.get(name) === "human" || roles.get(name) === "agent",
+    );
+    names.sort(
+      (a, b) =>
+        Number(roles.get(b) === "human") - Number(roles.get(a) === "human") ||
+        count.get(b) - count.get(a),
+    );
     const shown = names.length > MOST_LANES ? names.slice(0, MOST_LANES - 1) : names;
     const rest = names.slice(shown.length);
     const lanes = shown.map((name) => [name, roles.get(name), new Set([name])]);
@@ -139,16 +160,27 @@ export class Timeline {
       const x = this.x(times[number - 1]);
       const next = rounds[place + 1];
       const wide = (next ? this.x(times[next - 1]) : this.x(this.end)) - x;
-      const box = draw("g", { class: "round" },
+      const box = draw(
+        "g",
+        { class: "round" },
         draw("rect", { x, y: 0, width: Math.max(wide, 0), height: foot }),
-        draw("path", { d: `M${x.toFixed(1)} 0V${foot}` }));
+        draw("path", { d: `M${x.toFixed(1)} 0V${foot}` }),
+      );
       const text = wide > 56 ? `Round ${place + 1}` : wide > 16 ? String(place + 1) : "";
       if (text) box.append(draw("text", { x: x + 4, y: 14 }, text));
       const rating = this.state.points[place]?.rating;
       if (rating && wide > 96) {
         for (let mark = 1; mark <= 5; mark += 1) {
           const kind = mark > rating ? "" : rating < 3 ? " low" : " given";
-          box.append(draw("rect", { class: `rate${kind}`, x: x + 62 + mark * 5, y: 5, width: 4, height: 10 }));
+          box.append(
+            draw("rect", {
+              class: `rate${kind}`,
+              x: x + 62 + mark * 5,
+              y: 5,
+              width: 4,
+              height: 10,
+            }),
+          );
         }
       }
       const rated = rating ? `, rated ${rating} of 5` : "";
@@ -161,13 +193,20 @@ export class Timeline {
   #utility(svg, width) {
     const { rounds, times, drafts } = this.model;
     const y = (value) => HEAD + 6 + (PLOT - 12) * (1 - Math.min(Math.max(value, 0), 1));
-    for (const [value, text] of [[1, "1"], [0, "0"]]) {
-      svg.append(draw("path", { class: "grid", d: `M${LEFT} ${y(value)}H${width - RIGHT}` }),
-        draw("text", { x: LEFT - 8, y: y(value) + 4, "text-anchor": "end" }, text));
+    for (const [value, text] of [
+      [1, "1"],
+      [0, "0"],
+    ]) {
+      svg.append(
+        draw("path", { class: "grid", d: `M${LEFT} ${y(value)}H${width - RIGHT}` }),
+        draw("text", { x: LEFT - 8, y: y(value) + 4, "text-anchor": "end" }, text),
+      );
     }
     svg.append(draw("text", { x: 0, y: y(0.5) + 4 }, "Utility"));
     if (this.state.missing) {
-      svg.append(draw("text", { x: LEFT + 8, y: y(0.5) + 4, class: "none" }, `none: ${this.state.missing}`));
+      svg.append(
+        draw("text", { x: LEFT + 8, y: y(0.5) + 4, class: "none" }, `none: ${this.state.missing}`),
+      );
       return;
     }
     let path = "";
@@ -179,7 +218,8 @@ export class Timeline {
       const own = drafts.filter(({ number }) => number >= rounds[place] && number < after);
       const at = times[(own.at(-1)?.number ?? rounds[place]) - 1];
       if (scored && at !== undefined) {
-        path += path ? `H${this.x(at).toFixed(1)}V${y(point.utility).toFixed(1)}`
+        path += path
+          ? `H${this.x(at).toFixed(1)}V${y(point.utility).toFixed(1)}`
           : `M${this.x(at).toFixed(1)} ${y(point.utility).toFixed(1)}`;
         values.push([at, point.utility]);
       }
@@ -189,14 +229,22 @@ export class Timeline {
     const [first] = values;
     svg.append(
       draw("path", { class: "area", d: `${path}H${now}V${y(0)}H${this.x(first[0]).toFixed(1)}z` }),
-      draw("path", { class: "course", d: `${path}H${now}` }));
+      draw("path", { class: "course", d: `${path}H${now}` }),
+    );
     if (drafts.length > MOST_DRAFTS) return;
     drafts.forEach((draft, place) => {
       const time = times[draft.number - 1];
       const stands = values.filter(([at]) => at <= time + 1e-6).at(-1) ?? first;
-      const dot = draw("g", { class: "version", transform: `translate(${this.x(time).toFixed(1)} ${y(stands[1]).toFixed(1)})` },
-        draw("circle", { r: 8 }), draw("text", { y: 4, "text-anchor": "middle" }, String(place + 1)),
-        draw("title", {}, `Draft ${place + 1}, by ${draft.actor}`));
+      const dot = draw(
+        "g",
+        {
+          class: "version",
+          transform: `translate(${this.x(time).toFixed(1)} ${y(stands[1]).toFixed(1)})`,
+        },
+        draw("circle", { r: 8 }),
+        draw("text", { y: 4, "text-anchor": "middle" }, String(place + 1)),
+        draw("title", {}, `Draft ${place + 1}, by ${draft.actor}`),
+      );
       svg.append(dot);
     });
   }
@@ -210,13 +258,22 @@ export class Timeline {
       path += `M${left.toFixed(1)} ${top + 2}h${Math.max(this.x(to) - left, 2).toFixed(1)}v12H${left.toFixed(1)}z`;
     }
     const name = title.length > 10 ? `${title.slice(0, 9)}…` : title;
-    svg.append(draw("text", { x: 0, y: top + 12 }, name, draw("title", {}, title)),
-      draw("path", { class: `stints ${kind}`, d: path }));
+    svg.append(
+      draw("text", { x: 0, y: top + 12 }, name, draw("title", {}, title)),
+      draw("path", { class: `stints ${kind}`, d: path }),
+    );
     if (kind !== "agent") return;
     for (const number of failed) {
       const x = this.x(times[number - 1]);
-      svg.append(draw("g", { class: "failure", transform: `translate(${x.toFixed(1)} ${top + 8})` },
-        draw("circle", { r: 6 }), draw("path", { d: "M-3-3l6 6M3-3l-6 6" }), draw("title", {}, `record ${number} failed`)));
+      svg.append(
+        draw(
+          "g",
+          { class: "failure", transform: `translate(${x.toFixed(1)} ${top + 8})` },
+          draw("circle", { r: 6 }),
+          draw("path", { d: "M-3-3l6 6M3-3l-6 6" }),
+          draw("title", {}, `record ${number} failed`),
+        ),
+      );
     }
   }
 
@@ -226,7 +283,16 @@ export class Timeline {
       const number = rounds[round];
       const x = this.x(number ? times[number - 1] : times.at(-1));
       const edge = x > this.host.clientWidth - RIGHT - 36;
-      const label = draw("text", { x: edge ? x - 4 : x + 4, "text-anchor": edge ? "end" : "start", y: HEAD + PLOT - 2 - 12 * (Number(tau) - 1), class: "stop" }, `τ = ${tau}`);
+      const label = draw(
+        "text",
+        {
+          x: edge ? x - 4 : x + 4,
+          "text-anchor": edge ? "end" : "start",
+          y: HEAD + PLOT - 2 - 12 * (Number(tau) - 1),
+          class: "stop",
+        },
+        `τ = ${tau}`,
+      );
       svg.append(draw("path", { class: "stop", d: `M${x.toFixed(1)} ${HEAD}V${foot}` }), label);
     }
   }
@@ -234,7 +300,8 @@ export class Timeline {
   #axis(svg, foot, width) {
     const seconds = this.end - this.begin;
     const wanted = Math.max(Math.floor((width - LEFT) / 160), 1);
-    const step = STEPS.find((one) => seconds / one <= wanted) ?? Math.ceil(seconds / wanted / 86400) * 86400;
+    const step =
+      STEPS.find((one) => seconds / one <= wanted) ?? Math.ceil(seconds / wanted / 86400) * 86400;
     for (let at = 0; at <= seconds; at += step) {
       const x = this.x(this.begin + at);
       const anchor = at === 0 ? "start" : x > width - RIGHT - 24 ? "end" : "middle";

@@ -41,17 +41,22 @@ export class Transcript {
     this.cut = null;
     this.average = GUESS;
     this.observer = new IntersectionObserver((entries) => this.#sighted(entries), {
-      root, rootMargin: NEAR,
+      root,
+      rootMargin: NEAR,
     });
     let waiting = false;
-    root.addEventListener("scroll", () => {
-      if (waiting) return;
-      waiting = true;
-      setTimeout(() => {
-        waiting = false;
-        this.passed(this.top());
-      }, PASSED);
-    }, { passive: true });
+    root.addEventListener(
+      "scroll",
+      () => {
+        if (waiting) return;
+        waiting = true;
+        setTimeout(() => {
+          waiting = false;
+          this.passed(this.top());
+        }, PASSED);
+      },
+      { passive: true },
+    );
   }
 
   /** Learns how many records there are. */
@@ -103,8 +108,10 @@ export class Transcript {
       part.seen = true;
       await this.#fill(part);
     }
-    const found = part.node.querySelector(`article[data-i="${number}"]:not(.merged)`)
-      ?? part.node.querySelector(`.result[data-i="${number}"]`) ?? part.node;
+    const found =
+      part.node.querySelector(`article[data-i="${number}"]:not(.merged)`) ??
+      part.node.querySelector(`.result[data-i="${number}"]`) ??
+      part.node;
     found.closest("details.run")?.setAttribute("open", "");
     const target = block === "start" ? found.previousElementSibling : null;
     this.#bring(target?.matches("h2") ? target : found, block);
@@ -121,7 +128,8 @@ export class Transcript {
     const box = node.getBoundingClientRect();
     const room = this.root.getBoundingClientRect();
     if (block === "start") this.root.scrollTop += box.top - room.top - 4;
-    else if (block === "end" || box.bottom > room.bottom) this.root.scrollTop += box.bottom - room.bottom + 12;
+    else if (block === "end" || box.bottom > room.bottom)
+      this.root.scrollTop += box.bottom - room.bottom + 12;
     else if (box.top < room.top) this.root.scrollTop += box.top - room.top - 40;
   }
 
@@ -130,8 +138,14 @@ export class Transcript {
       const part = this.parts[(Number(entry.target.dataset.part) - 1) / SIZE];
       part.seen = entry.isIntersecting;
       clearTimeout(part.timer);
-      if (part.seen) part.timer = setTimeout(() => { if (part.seen) this.#fill(part); }, REST);
-      else if (part.filled) part.timer = setTimeout(() => { if (!part.seen) this.#let(part); }, 4 * REST);
+      if (part.seen)
+        part.timer = setTimeout(() => {
+          if (part.seen) this.#fill(part);
+        }, REST);
+      else if (part.filled)
+        part.timer = setTimeout(() => {
+          if (!part.seen) this.#let(part);
+        }, 4 * REST);
     }
   }
 
@@ -143,14 +157,21 @@ export class Transcript {
     const last = Math.min(part.last, this.count);
     if (part.filled >= last) return;
     const first = Math.max(part.first, part.filled + 1);
-    part.loading = this.load(first, last).then((html) => {
-      if (part.filled >= last) return;
-      if (!part.filled) part.node.replaceChildren();
-      part.node.append(pieces(html));
-      part.node.style.minHeight = "";
-      part.filled = last;
-      this.#cutPart(part);
-    }).catch(() => { part.seen = false; }).finally(() => { part.loading = null; });
+    part.loading = this.load(first, last)
+      .then((html) => {
+        if (part.filled >= last) return;
+        if (!part.filled) part.node.replaceChildren();
+        part.node.append(pieces(html));
+        part.node.style.minHeight = "";
+        part.filled = last;
+        this.#cutPart(part);
+      })
+      .catch(() => {
+        part.seen = false;
+      })
+      .finally(() => {
+        part.loading = null;
+      });
     await part.loading;
   }
 

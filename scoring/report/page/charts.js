@@ -26,41 +26,51 @@ const shown = (value) => {
   return Number(text) === 0 ? "0.000" : text;
 };
 
-const listed = (values) => Object.entries(values)
-  .filter(([, value]) => value !== null).map(([name, value]) => `${name} ${shown(value)}`);
+const listed = (values) =>
+  Object.entries(values)
+    .filter(([, value]) => value !== null)
+    .map(([name, value]) => `${name} ${shown(value)}`);
 
 // --- what is said where the pointer is ---
 
-const tip = () => document.getElementById("tip")
-  ?? document.body.appendChild(element("div", { id: "tip", role: "status" }));
+const tip = () =>
+  document.getElementById("tip") ??
+  document.body.appendChild(element("div", { id: "tip", role: "status" }));
 
 const show = (event, text) => {
   const node = tip();
   node.textContent = text;
   node.style.display = "block";
   const box = node.getBoundingClientRect();
-  const x = event.clientX + 14 + box.width > innerWidth
-    ? event.clientX - 14 - box.width : event.clientX + 14;
+  const x =
+    event.clientX + 14 + box.width > innerWidth
+      ? event.clientX - 14 - box.width
+      : event.clientX + 14;
   node.style.left = `${Math.max(4, x)}px`;
   node.style.top = `${Math.max(4, Math.min(event.clientY + 14, innerHeight - box.height - 4))}px`;
 };
-const hide = () => { tip().style.display = "none"; };
+const hide = () => {
+  tip().style.display = "none";
+};
 
 // --- one panel ---
 
 const scale = (axis, from, to) => {
   const at = axis.log ? Math.log10 : (value) => value;
-  const low = at(axis.low), high = at(axis.high);
+  const low = at(axis.low),
+    high = at(axis.high);
   return (value) => from + ((at(value) - low) / (high - low || 1)) * (to - from);
 };
 
-const through = (corners) => `M${corners.map(([x, y]) => `${x.toFixed(2)} ${y.toFixed(2)}`).join("L")}`;
+const through = (corners) =>
+  `M${corners.map(([x, y]) => `${x.toFixed(2)} ${y.toFixed(2)}`).join("L")}`;
 
 /** The corners of a line; of steps, each value holds from its point on. */
-const cornersOf = (line, x, y, of) => line.points.flatMap((point, index) => {
-  const here = [x(point.x), y(of(point))];
-  return line.steps && index ? [[here[0], y(of(line.points[index - 1]))], here] : [here];
-});
+const cornersOf = (line, x, y, of) =>
+  line.points.flatMap((point, index) => {
+    const here = [x(point.x), y(of(point))];
+    return line.steps && index ? [[here[0], y(of(line.points[index - 1]))], here] : [here];
+  });
 
 let clips = 0;
 
@@ -69,17 +79,26 @@ let clips = 0;
  *
  * @returns the SVG, and the functions that place values on it
  */
-export const drawPanel = (figure, panel, {
-  width = 420, height = null, left = 46, right = 12, bottom = 42, top = TOP,
-} = {}) => {
-  const tall = height ?? (figure.square ? width - left - right + top + bottom : 90 + figure.height * 100);
+export const drawPanel = (
+  figure,
+  panel,
+  { width = 420, height = null, left = 46, right = 12, bottom = 42, top = TOP } = {},
+) => {
+  const tall =
+    height ?? (figure.square ? width - left - right + top + bottom : 90 + figure.height * 100);
   const foot = tall - bottom;
-  const svg = make("svg", { viewBox: `0 0 ${width} ${tall}`, role: "img",
-    "aria-label": `${figure.title} ${panel.title}`.trim() });
-  const x = scale(figure.x, left, width - right), y = scale(figure.y, foot, top);
-  const clip = `clip${clips += 1}`;
+  const svg = make("svg", {
+    viewBox: `0 0 ${width} ${tall}`,
+    role: "img",
+    "aria-label": `${figure.title} ${panel.title}`.trim(),
+  });
+  const x = scale(figure.x, left, width - right),
+    y = scale(figure.y, foot, top);
+  const clip = `clip${(clips += 1)}`;
   svg.append(make("clipPath", { id: clip }));
-  svg.firstChild.append(make("rect", { x: left, y: top, width: width - left - right, height: foot - top }));
+  svg.firstChild.append(
+    make("rect", { x: left, y: top, width: width - left - right, height: foot - top }),
+  );
   for (const [value, text] of figure.y.ticks) {
     svg.append(make("path", { class: "grid", d: `M${left} ${y(value)}H${width - right}` }));
     svg.append(make("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, text));
@@ -90,19 +109,53 @@ export const drawPanel = (figure, panel, {
   }
   svg.append(make("path", { class: "axis", d: `M${left} ${top}V${foot}H${width - right}` }));
   if (bottom > 40) {
-    svg.append(make("text", { x: (left + width - right) / 2, y: tall - 8, "text-anchor": "middle" }, figure.x.title));
-    svg.append(make("text", { x: 0, y: 0, "text-anchor": "middle",
-      transform: `translate(12 ${(top + foot) / 2}) rotate(-90)` }, figure.y.title));
+    svg.append(
+      make(
+        "text",
+        { x: (left + width - right) / 2, y: tall - 8, "text-anchor": "middle" },
+        figure.x.title,
+      ),
+    );
+    svg.append(
+      make(
+        "text",
+        {
+          x: 0,
+          y: 0,
+          "text-anchor": "middle",
+          transform: `translate(12 ${(top + foot) / 2}) rotate(-90)`,
+        },
+        figure.y.title,
+      ),
+    );
   }
   for (const rule of panel.rules ?? []) {
     const [[x1, y1], [x2, y2]] = [0, 1].map((end) => [x(rule.x[end]), y(rule.y[end])]);
-    const kind = rule.automated ? "automated" : rule.kind ?? "rule";
-    svg.append(make("path", { class: kind, d: through([[x1, y1], [x2, y2]]), "clip-path": `url(#${clip})` }));
+    const kind = rule.automated ? "automated" : (rule.kind ?? "rule");
+    svg.append(
+      make("path", {
+        class: kind,
+        d: through([
+          [x1, y1],
+          [x2, y2],
+        ]),
+        "clip-path": `url(#${clip})`,
+      }),
+    );
     if (!rule.label) continue;
     const end = Math.min(1, y2 < top ? (top - y1) / (y2 - y1) : 1) - 0.07;
-    const angle = Math.atan2(y2 - y1, x2 - x1) * 180 / Math.PI;
-    svg.append(make("text", { class: "faint", "text-anchor": "middle",
-      transform: `translate(${x1 + end * (x2 - x1)} ${y1 + end * (y2 - y1) - 5}) rotate(${angle})` }, rule.label));
+    const angle = (Math.atan2(y2 - y1, x2 - x1) * 180) / Math.PI;
+    svg.append(
+      make(
+        "text",
+        {
+          class: "faint",
+          "text-anchor": "middle",
+          transform: `translate(${x1 + end * (x2 - x1)} ${y1 + end * (y2 - y1) - 5}) rotate(${angle})`,
+        },
+        rule.label,
+      ),
+    );
   }
   for (const line of panel.lines ?? []) drawLine(svg, figure, line, x, y);
   return { svg, x, y, foot, left, top, inner: width - left - right };
@@ -111,28 +164,64 @@ export const drawPanel = (figure, panel, {
 const drawLine = (svg, figure, line, x, y) => {
   const series = line.series === null ? null : figure.series[line.series];
   const colour = series?.colour ?? "var(--ink)";
-  const layer = svg.appendChild(make("g", { class: "line", ...(series && { "data-series": line.series }) }));
+  const layer = svg.appendChild(
+    make("g", { class: "line", ...(series && { "data-series": line.series }) }),
+  );
   const spread = line.points.some((point) => point.low !== null && point.low !== undefined);
   if (spread && !line.bars) {
-    const edges = [...cornersOf(line, x, y, (one) => one.high), ...cornersOf(line, x, y, (one) => one.low).reverse()];
-    layer.append(make("path", { class: "band", d: `${through(edges)}Z`, fill: colour, "fill-opacity": 0.14 }));
+    const edges = [
+      ...cornersOf(line, x, y, (one) => one.high),
+      ...cornersOf(line, x, y, (one) => one.low).reverse(),
+    ];
+    layer.append(
+      make("path", { class: "band", d: `${through(edges)}Z`, fill: colour, "fill-opacity": 0.14 }),
+    );
   }
   if (line.points.length) {
     const dashes = line.covered ? "6 8" : series?.dashes.map((one) => 2 * one).join(" ");
-    layer.append(make("path", { class: "course", d: through(cornersOf(line, x, y, (one) => one.y)), fill: "none",
-      stroke: colour, "stroke-width": 2, ...(dashes && { "stroke-dasharray": dashes }) }));
+    layer.append(
+      make("path", {
+        class: "course",
+        d: through(cornersOf(line, x, y, (one) => one.y)),
+        fill: "none",
+        stroke: colour,
+        "stroke-width": 2,
+        ...(dashes && { "stroke-dasharray": dashes }),
+      }),
+    );
   }
   for (const point of line.points) {
-    const at = x(point.x), up = y(point.y);
+    const at = x(point.x),
+      up = y(point.y);
     if (line.bars && spread) {
-      layer.append(make("path", { stroke: colour, "stroke-width": 1.5, d: `M${at} ${y(point.low)}V${y(point.high)}` }));
+      layer.append(
+        make("path", {
+          stroke: colour,
+          "stroke-width": 1.5,
+          d: `M${at} ${y(point.low)}V${y(point.high)}`,
+        }),
+      );
     }
     if (point.size !== null && point.size !== undefined) {
       const kind = point.hollow ? "dot hollow" : "dot";
-      layer.append(make("circle", { class: kind, cx: at, cy: up, r: Math.sqrt(3 + 27 * point.size), fill: colour }));
+      layer.append(
+        make("circle", {
+          class: kind,
+          cx: at,
+          cy: up,
+          r: Math.sqrt(3 + 27 * point.size),
+          fill: colour,
+        }),
+      );
     }
     if (point.crossed) {
-      layer.append(make("path", { d: `M${at - 4} ${up}h8M${at} ${up - 4}v8`, stroke: colour, "stroke-width": 1.4 }));
+      layer.append(
+        make("path", {
+          d: `M${at - 4} ${up}h8M${at} ${up - 4}v8`,
+          stroke: colour,
+          "stroke-width": 1.4,
+        }),
+      );
     }
   }
 };
@@ -143,16 +232,20 @@ const follow = (figure, panel, { svg, x, foot, left, top, inner }, hidden) => {
   const places = [...new Set(lines.flatMap((line) => line.points.map((point) => point.x)))];
   if (!places.length) return;
   const guide = svg.appendChild(make("path", { class: "guide" }));
-  const surface = svg.appendChild(make("rect", { class: "catch", x: left, y: top, width: inner, height: foot - top }));
+  const surface = svg.appendChild(
+    make("rect", { class: "catch", x: left, y: top, width: inner, height: foot - top }),
+  );
   surface.addEventListener("pointermove", (event) => {
     const box = svg.getBoundingClientRect();
     const at = (event.clientX - box.left) * (svg.viewBox.baseVal.width / box.width);
-    const place = places.reduce((one, other) => Math.abs(x(other) - at) < Math.abs(x(one) - at) ? other : one);
+    const place = places.reduce((one, other) =>
+      Math.abs(x(other) - at) < Math.abs(x(one) - at) ? other : one,
+    );
     guide.setAttribute("d", `M${x(place)} ${top}V${foot}`);
     guide.style.visibility = "visible";
     const said = [`${figure.x.title} ${shown(place)}`];
     for (const line of lines) {
-      const point = line.points.findLast((one) => line.steps ? one.x <= place : one.x === place);
+      const point = line.points.findLast((one) => (line.steps ? one.x <= place : one.x === place));
       if (!point || hidden.has(line.series)) continue;
       const more = listed(point.values).join(", ");
       said.push(`${figure.series[line.series].name}: ${shown(point.y)}${more ? ` (${more})` : ""}`);
@@ -160,27 +253,37 @@ const follow = (figure, panel, { svg, x, foot, left, top, inner }, hidden) => {
     for (const rule of panel.rules) if (rule.automated) said.push(`automated: ${shown(rule.y[0])}`);
     show(event, said.join("\n"));
   });
-  surface.addEventListener("pointerleave", () => { guide.style.visibility = "hidden"; hide(); });
+  surface.addEventListener("pointerleave", () => {
+    guide.style.visibility = "hidden";
+    hide();
+  });
 };
 
 /** The outline of a dot: an agent has a shape as well as a colour. */
-const outline = (shape, x, y, r) => [
-  "", `M${x - r * 0.9} ${y - r * 0.9}h${r * 1.8}v${r * 1.8}h${-r * 1.8}z`,
-  `M${x} ${y - r * 1.1}l${r * 1.1} ${r * 2}h${-r * 2.2}z`,
-  `M${x} ${y - r * 1.25}l${r * 1.25} ${r * 1.25}l${-r * 1.25} ${r * 1.25}l${-r * 1.25} ${-r * 1.25}z`,
-  `M${x} ${y + r * 1.1}l${r * 1.1} ${-r * 2}h${-r * 2.2}z`,
-][shape];
+const outline = (shape, x, y, r) =>
+  [
+    "",
+    `M${x - r * 0.9} ${y - r * 0.9}h${r * 1.8}v${r * 1.8}h${-r * 1.8}z`,
+    `M${x} ${y - r * 1.1}l${r * 1.1} ${r * 2}h${-r * 2.2}z`,
+    `M${x} ${y - r * 1.25}l${r * 1.25} ${r * 1.25}l${-r * 1.25} ${r * 1.25}l${-r * 1.25} ${-r * 1.25}z`,
+    `M${x} ${y + r * 1.1}l${r * 1.1} ${-r * 2}h${-r * 2.2}z`,
+  ][shape];
 
 const drawDots = (figure, panel, { svg, x, y }, open) => {
   for (const dot of panel.dots) {
     const series = dot.series === null ? null : figure.series[dot.series];
-    const at = x(dot.x), up = y(dot.y);
+    const at = x(dot.x),
+      up = y(dot.y);
     const boxed = dot.mark === "square" || dot.mark === "hollow";
     const r = dot.mark === "mean" ? 5.5 : 3.2;
-    const look = { class: dot.mark === "mean" ? "mean" : "spot", fill: series?.colour ?? "var(--ink)" };
+    const look = {
+      class: dot.mark === "mean" ? "mean" : "spot",
+      fill: series?.colour ?? "var(--ink)",
+    };
     const spot = boxed
       ? make("rect", { class: dot.mark, x: at - 4, y: up - 4, width: 8, height: 8 })
-      : series?.shape ? make("path", { ...look, d: outline(series.shape, at, up, r) })
+      : series?.shape
+        ? make("path", { ...look, d: outline(series.shape, at, up, r) })
         : make("circle", { ...look, cx: at, cy: up, r });
     if (series) spot.dataset.series = dot.series;
     const said = [dot.session, series?.name, ...listed(dot.values)].filter(Boolean).join("\n");
@@ -194,14 +297,25 @@ const drawDots = (figure, panel, { svg, x, y }, open) => {
     svg.append(spot);
   }
   for (const words of panel.words) {
-    svg.append(make("text", { class: "faint", x: x(words.x), y: y(words.y),
-      "text-anchor": words.left ? "start" : "middle" }, words.text));
+    svg.append(
+      make(
+        "text",
+        {
+          class: "faint",
+          x: x(words.x),
+          y: y(words.y),
+          "text-anchor": words.left ? "start" : "middle",
+        },
+        words.text,
+      ),
+    );
   }
 };
 
 /** Lets the arrow keys lead from dot to dot of a panel; Enter follows one. */
 const walk = (svg) => {
-  const dots = () => [...svg.querySelectorAll(".spot.leads")].filter((dot) => dot.checkVisibility());
+  const dots = () =>
+    [...svg.querySelectorAll(".spot.leads")].filter((dot) => dot.checkVisibility());
   let at = null;
   const leave = () => {
     at?.classList.remove("at");
@@ -240,8 +354,19 @@ export const save = (name, type, content) => {
   setTimeout(() => URL.revokeObjectURL(url), 1000);
 };
 
-const STYLED = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "font-size",
-  "font-family", "text-anchor", "opacity", "display", "visibility"];
+const STYLED = [
+  "fill",
+  "fill-opacity",
+  "stroke",
+  "stroke-width",
+  "stroke-dasharray",
+  "font-size",
+  "font-family",
+  "text-anchor",
+  "opacity",
+  "display",
+  "visibility",
+];
 
 /** The width and the height of a figure, in its own units. */
 const sizeOf = (svg) => {
@@ -259,10 +384,16 @@ export const asSvg = (svg) => {
     node.removeAttribute("class");
   });
   const [width, height] = sizeOf(svg);
-  for (const [name, value] of Object.entries({ width, height, viewBox: `0 0 ${width} ${height}` })) {
+  for (const [name, value] of Object.entries({
+    width,
+    height,
+    viewBox: `0 0 ${width} ${height}`,
+  })) {
     copied.setAttribute(name, value);
   }
-  const grounds = [document.body, document.documentElement].map((one) => getComputedStyle(one).backgroundColor);
+  const grounds = [document.body, document.documentElement].map(
+    (one) => getComputedStyle(one).backgroundColor,
+  );
   const ground = grounds.find((one) => !one.endsWith(", 0)")) ?? "white";
   copied.prepend(make("rect", { width, height, fill: ground })); // of a dark page, too
   copied.setAttribute("xmlns", SVG);
@@ -304,18 +435,29 @@ export const asCsv = (rows) => {
   return csvOf([names, ...rows.map((row) => names.map((name) => row[name]))]);
 };
 
-const named = (values) => Object.fromEntries(
-  Object.entries(values).map(([name, value]) => [name.toLowerCase().replaceAll(/\W+/g, "_"), value]));
+const named = (values) =>
+  Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [
+      name.toLowerCase().replaceAll(/\W+/g, "_"),
+      value,
+    ]),
+  );
 
 /** The numbers behind a panel: of its sessions, or of its lines. */
 export const rowsOf = (figure, panel) => {
-  const name = (one) => one.series === null ? "" : figure.series[one.series].name;
+  const name = (one) => (one.series === null ? "" : figure.series[one.series].name);
   const dots = panel.dots.filter((dot) => dot.mark !== "mean");
-  if (dots.length) return dots.map((dot) => ({ session: dot.session, series: name(dot), ...named(dot.values) }));
-  return panel.lines.flatMap((line) => line.points.map((point) => ({
-    series: name(line), ...named({ [figure.x.title]: point.x, [figure.y.title]: point.y }),
-    low: point.low, high: point.high, ...named(point.values),
-  })));
+  if (dots.length)
+    return dots.map((dot) => ({ session: dot.session, series: name(dot), ...named(dot.values) }));
+  return panel.lines.flatMap((line) =>
+    line.points.map((point) => ({
+      series: name(line),
+      ...named({ [figure.x.title]: point.x, [figure.y.title]: point.y }),
+      low: point.low,
+      high: point.high,
+      ...named(point.values),
+    })),
+  );
 };
 
 // --- all figures of a report ---
@@ -347,7 +489,12 @@ export const drawFigures = (root, figures, link = null) => {
   const open = (dot) => {
     if (link !== null) return () => location.assign(link + encodeURIComponent(dot.session));
     const id = [`t${dot.place}`, `s${dot.place}`].find((one) => document.getElementById(one));
-    return id ? () => { location.hash = id; reveal(id); } : null;
+    return id
+      ? () => {
+          location.hash = id;
+          reveal(id);
+        }
+      : null;
   };
   for (const figure of figures) {
     const host = root.querySelector(`#${figure.name}`);
@@ -362,11 +509,23 @@ export const drawFigures = (root, figures, link = null) => {
         node.addEventListener("click", async () => save(`${name}.${kind}`, type, await made()));
         return node;
       };
-      host.append(element("figure", {},
-        element("figcaption", {}, panel.title || "\u00a0", element("span", {}, panel.note)), drawn.svg,
-        element("p", { class: "save" }, button("svg", "image/svg+xml", () => asSvg(drawn.svg)), " ",
-          button("png", "image/png", () => asPng(drawn.svg)), " ",
-          button("csv", "text/csv", () => asCsv(rowsOf(figure, panel))))));
+      host.append(
+        element(
+          "figure",
+          {},
+          element("figcaption", {}, panel.title || "\u00a0", element("span", {}, panel.note)),
+          drawn.svg,
+          element(
+            "p",
+            { class: "save" },
+            button("svg", "image/svg+xml", () => asSvg(drawn.svg)),
+            " ",
+            button("png", "image/png", () => asPng(drawn.svg)),
+            " ",
+            button("csv", "text/csv", () => asCsv(rowsOf(figure, panel))),
+          ),
+        ),
+      );
     });
   }
   const series = figures.find((figure) => figure.series.length)?.series ?? [];
@@ -382,16 +541,22 @@ export const drawFigures = (root, figures, link = null) => {
     }
   };
   const switches = root.querySelector(".switches");
-  if (switches && series.length > 1) series.forEach((one, index) => {
-    const swatch = dress(element("span", { class: "swatch" }), one);
-    const button = element("button", { type: "button", "aria-pressed": "true" }, swatch, one.name);
-    button.addEventListener("click", () => {
-      if (!hidden.delete(index)) hidden.add(index);
-      button.setAttribute("aria-pressed", String(!hidden.has(index)));
-      apply();
+  if (switches && series.length > 1)
+    series.forEach((one, index) => {
+      const swatch = dress(element("span", { class: "swatch" }), one);
+      const button = element(
+        "button",
+        { type: "button", "aria-pressed": "true" },
+        swatch,
+        one.name,
+      );
+      button.addEventListener("click", () => {
+        if (!hidden.delete(index)) hidden.add(index);
+        button.setAttribute("aria-pressed", String(!hidden.has(index)));
+        apply();
+      });
+      switches.append(button);
     });
-    switches.append(button);
-  });
   for (const at of root.querySelectorAll('a[href^="#"]')) {
     at.addEventListener("click", () => reveal(at.getAttribute("href").slice(1)));
   }

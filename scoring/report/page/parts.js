@@ -32,7 +32,9 @@ export const findSessions = (root) => {
 export const showParts = (main, draw) => {
   const choice = document.getElementById("part");
   const wanted = new URLSearchParams(location.search).get("task");
-  const part = [...document.querySelectorAll("template")].find((one) => one.dataset.part === wanted);
+  const part = [...document.querySelectorAll("template")].find(
+    (one) => one.dataset.part === wanted,
+  );
   let data = document.getElementById("data");
   if (part) {
     main.replaceChildren(part.content.cloneNode(true));

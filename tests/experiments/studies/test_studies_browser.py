@@ -116,13 +116,13 @@ async def test_edits_of_the_agent_are_accepted_undone_and_changed(plan: Path) ->
         await say(page, "milk")  # the first draft is new as a whole
         await expect(page.locator("#editor")).to_have_value("milk")
         change = page.locator(".change")
-        assert await change.count() == 0
+        await expect(change).to_have_count(0)
 
         await say(page, "eggs")
         await change.get_by_text("eggs").wait_for()
         await change.get_by_role("button", name="Accept").click()
         await page.get_by_text("accepted the changes").wait_for()
-        assert await change.count() == 0
+        await expect(change).to_have_count(0)
 
         await say(page, "tea")
         await change.get_by_role("button", name="Undo").press("Enter")
@@ -136,7 +136,7 @@ async def test_edits_of_the_agent_are_accepted_undone_and_changed(plan: Path) ->
         await page.get_by_role("button", name="Save").click()
         await page.get_by_text("kept 50% of the changes").wait_for()
         await expect(page.locator("#editor")).to_have_value("milk\neggs\njam\nmore honey")
-        assert await change.count() == 0
+        await expect(change).to_have_count(0)
         assert await serious_findings(page) == []
 
         given = await judgements(log)

@@ -281,3 +281,60 @@ async def test_modules_in_a_browser() -> None:
             )
             == "TypeError"
         )
+
+
+async def test_files_and_commands_in_a_browser() -> None:
+    async with open_log("memory://") as log, browsing() as browser:
+        for number in range(12):
+            await put_records(log, session(number).records)
+        async with working(log) as (_, port):
+            watched = Watched(await browser.new_page())
+            page = watched.page
+            base = f"http://127.0.0.1:{port}"
+
+            async def saved(name: str) -> tuple[str, bytes]:
+                async with page.expect_download() as coming:
+                    await page.locator("#exports").get_by_label(name, exact=True).click()
+                file = await coming.value
+                return file.suggested_filename, (await file.path()).read_bytes()
+
+            await page.goto(f"{base}/#token={SECRET}")
+            await page.wait_for_url(f"{base}/sessions")
+            await page.wait_for_selector("#rows svg")
+            await page.locator("#export summary").press("Enter")
+            await page.get_by_label("Sessions, with what was measured as CSV").wait_for()
+            assert await serious_findings(page) == []
+            _, listed = await saved("All sessions of the list as JSON")
+            assert listed.count(b'"session"') == 12
+            _, table = await saved("Sessions, with what was measured as CSV")
+            assert table.splitlines()[0].startswith(b"Session,Agent,")
+            assert len(table.splitlines()) == 13
+            await page.keyboard.press("Escape")
+            assert await page.locator("#exports").is_hidden()
+
+            # From the keyboard alone: a session by the beginning of its id.
+            await page.keyboard.press("Control+k")
+            await page.get_by_role("option", name="Compare page").wait_for()
+            await page.keyboard.type("s-7")
+            await page.get_by_role("option").get_by_text("session").wait_for()
+            assert await serious_findings(page) == []
+            await page.keyboard.press("Enter")
+            await page.wait_for_url("**/session?id=s-7")
+            await page.wait_for_selector("#timeline svg")
+            await page.locator("#export summary").click()
+            name, drawing = await saved("Timeline as SVG")
+            assert (name, drawing[:4]) == ("timeline.svg", b"<svg")
+            name, picture = await saved("Timeline as PNG")
+            assert (name, picture[:8]) == ("timeline.png", b"\x89PNG\r\n\x1a\n")
+            name, text = await saved("Session as Markdown")
+            assert name == "session.md"
+            assert b"## Round 1" in text
+
+            # An action of the page.
+            await page.keyboard.press("Escape")
+            await page.keyboard.press("Control+k")
+            await page.keyboard.type("measures")
+            await page.keyboard.press("Enter")
+            await page.wait_for_selector("#tab-measures[aria-selected=true]")
+            assert watched.complaints == []
+            assert all(one.startswith((base, "blob:")) for one in watched.requests)
