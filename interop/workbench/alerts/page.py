@@ -99,6 +99,7 @@ def rule_list(history: AlertHistory, added: Sequence[AlertRule] = ()) -> Html:
                 f"{quantity(met, 'session')} now",
                 href=f"/sessions?{urlencode({'q': rule.text})}",
             ),
+            " ",
             tag("button", "Remove", type="button", data_remove=rule.text)
             if rule in added
             else None,

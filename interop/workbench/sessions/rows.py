@@ -11,7 +11,16 @@ from ....engine.errors import InvalidInput
 from ....engine.log.contract import SessionSummary
 from ....engine.log.summary import FORGOTTEN
 from ....engine.text import quantity, suggestion
-from ....scoring.display.texts import dollars, duration, is_virtual, lasted, moment, number, shorten
+from ....scoring.display.texts import (
+    dollars,
+    duration,
+    has_times,
+    is_virtual,
+    lasted,
+    moment,
+    number,
+    shorten,
+)
 from ....scoring.index.lines import SessionLine
 from ....scoring.index.lists import Key
 from ..links import session_address
@@ -322,7 +331,7 @@ def effort_text(value: float, measure: str) -> str:
 
 
 def _began(summary: SessionSummary) -> Html:
-    if not summary.version:
+    if not summary.version or not has_times(summary.opened, summary.last):
         return tag("span", "–")
     if is_virtual(summary.opened):
         return tag("span", "simulated", title=f"after {duration(summary.opened)} of simulated time")

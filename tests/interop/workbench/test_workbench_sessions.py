@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import msgspec
 import pytest
 from duolog.engine.events import MessageSent
 from duolog.engine.log.contract import EventLog
@@ -137,6 +138,17 @@ async def test_a_row_says_who_took_part_and_how_it_ended() -> None:
     assert ">+2</span>" in rows["s-1"]  # of four labels two are shown
     assert ">simulated</span>" in rows["s-1"]
     assert "Given up, round 1" in left
+
+
+async def test_a_session_of_a_source_without_times_is_not_said_to_be_simulated() -> None:
+    async with open_log("memory://") as log:
+        script = RecordWriter("timeless")
+        script.opened(clock="virtual")
+        script.human("hello", at=0.0)
+        await put_records(log, [msgspec.structs.replace(one, time=0.0) for one in script.records])
+        async with visiting(log) as visitor:
+            row = (await visitor.data("/v1/sessions/rows", of="timeless"))["rows"]["timeless"]
+    assert "simulated" not in row
 
 
 async def test_an_empty_log_says_how_to_fill_it() -> None:
