@@ -32,8 +32,11 @@ WRITERS = {
     "cli/chat/editor.py": "a temporary file for the editor of the person who chats",
     "cli/__init__.py": "the null device, where the reader of the output is gone",
     "cli/chat/screen.py": "the null device, likewise",
+    "interop/workbench/access/sharing.py": "the list of links that were made, a line added for each",
     "scoring/columns/parquet.py": "a directory that holds nothing but tables, under names of their own",
     "testing/simulator/around.py": "files of a log that the simulator harms, in a directory of its own",
+    "testing/simulator/drills/exchange.py": "exports that a drill damages, in a directory of its own",
+    "testing/simulator/drills/files.py": "files of a log that a drill damages, likewise",
     "testing/simulator/machine/disk.py": "a log that a test damages, as a loss of power does",
 }
 """Sources that open files for writing by themselves, and why they may."""

@@ -221,7 +221,11 @@ class Tail:
 
         def open_file() -> sqlite3.Connection:
             self._presence.check()
-            opened = connect_file(self._settings, "ro")
+            try:
+                opened = connect_file(self._settings, "ro")
+            except LogUnavailable:
+                self._presence.check()  # it may have gone since
+                raise
             readers.append(Reader(opened))
             return opened
 
