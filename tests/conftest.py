@@ -17,7 +17,7 @@ from pathlib import Path
 
 import jsonschema as _schemas  # noqa: F401  (loaded with the first Models; its import lists its files)
 import pytest
-import structlog as _  # noqa: F401  (loaded at the first journal; its import asks for the directory)
+import structlog  # loaded here because its import asks for the directory, which would block a loop
 from blockbuster import BlockBuster
 from cpu_of_tests import CpuOfTests
 from duolog.engine.models import LiteLLMModel, Message, ModelRequest
@@ -151,6 +151,13 @@ def no_programs_in_quick_tests(
         pytest.fail(f"this test starts a program, and is not marked as slow: {command}")
 
     monkeypatch.setattr(subprocess.Popen, "__init__", refuse)
+
+
+@pytest.fixture(autouse=True)
+def structlog_is_left_alone() -> Iterator[None]:
+    """Holds that no test leaves structlog configured: in later tests, Duolog would then print."""
+    yield
+    assert not structlog.is_configured(), "this test left structlog configured"
 
 
 @pytest.fixture(scope="session")

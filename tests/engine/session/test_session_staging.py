@@ -37,7 +37,6 @@ from duolog.engine.session.context_parts.model_line import Reply
 from duolog.engine.session.environment import Action, Outcome
 from duolog.engine.session.runner import Session, run_session
 from duolog.testing import Script, Workshop, a_session, agent, human, played, streams
-from structlog.testing import capture_logs
 
 
 class Lengths:
@@ -331,7 +330,7 @@ async def test_what_was_said_before_a_failure_is_in_the_log() -> None:
 
 
 async def test_what_a_failed_run_cannot_write_any_more_is_said_in_the_program_s_log(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def refuse(log: MemoryLog, appends: Sequence[Append]) -> int:
         raise LogUnavailable("the disk is full")
@@ -341,10 +340,11 @@ async def test_what_a_failed_run_cannot_write_any_more_is_said_in_the_program_s_
 
     monkeypatch.setattr(MemoryLog, "write_in_order", refuse)
     async with open_log("memory://") as log:
-        with capture_logs() as said, pytest.raises(SessionInterrupted, match="model is away"):
+        with pytest.raises(SessionInterrupted, match="model is away"):
             await run_session(log, a_session(agent(Script().say("a").then(leave))))
-    [second] = [entry for entry in said if "were not written" in entry["event"]]
-    assert (second["session"], second["error"]) == ("session", "the disk is full")
+    [said] = [text for text in caplog.messages if "were not written" in text]
+    assert "session='session'" in said
+    assert "error='the disk is full'" in said
 
 
 @pytest.mark.parametrize("url", ["memory://", "sqlite:///{}/log.db"])
