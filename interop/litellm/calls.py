@@ -105,7 +105,7 @@ def model_called(
             said if isinstance(said, ModelError) else model_error(said, model, details)
         )
     else:
-        reply, tokens = _answer(response, model, latency)
+        reply, tokens = _answer(response, model, latency, counted=_counted(details, response))
         cost = _cost(details) if tokens.prompt is not None else None
     return ModelCalled(
         model=model,
@@ -120,13 +120,24 @@ def model_called(
     )
 
 
-def _answer(response: object, model: str, latency: float) -> tuple[JSON, Tokens]:
+def _answer(response: object, model: str, latency: float, *, counted: bool) -> tuple[JSON, Tokens]:
     try:
-        reply = reply_of(response, model, latency, counted=True)
+        reply = reply_of(response, model, latency, counted=counted)
     except (ModelBadReply, AttributeError):  # of another kind: an embedding, an image, ...
         tokens = tokens_of(getattr(response, "usage", None))
         return None, tokens if tokens.prompt else Tokens()
     return reply_json(reply), reply.tokens
+
+
+def _counted(details: Mapping[str, object], response: object) -> bool:
+    """Whether the provider counted the tokens. If it does not count those of a stream, LiteLLM
+    estimates them; then the response lacks the classes of the prompt's tokens.
+    """
+    options = details.get("stream_options")
+    asked = isinstance(options, Mapping) and options.get("include_usage") is True
+    usage = getattr(response, "usage", None)
+    classes = getattr(usage, "prompt_tokens_details", None)
+    return not details.get("stream") or asked or classes is not None
 
 
 def _model(details: Mapping[str, object]) -> str:
