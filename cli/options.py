@@ -1,14 +1,16 @@
-"""The options of ``duolog run``: the name, value and help line of each.
+"""Options that several commands share, and those of ``duolog run``: the value and help line of each.
 
-An option that is not given is None, so that it does not override the TOML file. The default in
+An option of ``run`` that is not given is None, so that it does not override the TOML file. The default in
 the help is the one of ``Experiment``.
 """
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
+
+from .arguments import MOST_RESAMPLES
 
 __all__ = (
     "AgentEnv",
@@ -20,28 +22,117 @@ __all__ = (
     "BudgetTokens",
     "Cache",
     "Concurrency",
+    "CountRounds",
     "Dataset",
     "DryRun",
+    "Filters",
+    "Force",
+    "Host",
+    "HostNames",
     "Instances",
+    "Judge",
     "JudgeModel",
     "Log",
+    "LogToRead",
+    "LogToWrite",
     "MaxActs",
     "MaxRounds",
+    "Model",
     "Models",
+    "NumbersAsJson",
     "OfTask",
     "Patience",
     "Pool",
+    "Port",
     "Redact",
+    "Repeats",
+    "Resamples",
+    "ResamplingSeed",
     "Seed",
     "SessionCost",
+    "SessionIds",
     "SessionTokens",
     "Sessions",
+    "Sources",
     "StopAt",
     "TaskOrFile",
+    "Taus",
     "TextActions",
+    "TrustedProxy",
     "UserModel",
     "Users",
+    "Utility",
 )
+
+# --- what is read and written ----------------------------------------------------------------
+
+LogToRead = Annotated[str, typer.Argument(metavar="LOG", help="Path or URL of the log.")]
+LogToWrite = Annotated[
+    str, typer.Option(metavar="LOG", help="Path or URL; created if it does not exist.")
+]
+Sources = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="LOG|FILE|DIR...",
+        help="Logs (path or URL), JSON Lines files of trajectories, or a directory of tables.",
+    ),
+]
+Filters = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="FILTER", help="Only sessions that meet all of these, below."),
+]
+SessionIds = Annotated[
+    str | None,
+    typer.Option(metavar="SESSIONS", help="Only these sessions, separated by commas."),
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")]
+
+# --- what is computed ------------------------------------------------------------------------
+
+Utility = Annotated[
+    str | None,
+    typer.Option(metavar="SCORER", help="Whose utility counts: NAME or NAME@VERSION."),
+]
+Judge = Annotated[
+    str,
+    typer.Option(
+        metavar="SCORER",
+        help="Whose ratings count: NAME, NAME@VERSION, human, none or auto.",
+    ),
+]
+CountRounds = Annotated[Literal["handoff", "human-turn"], typer.Option(help="How to count rounds.")]
+Taus = Annotated[str, typer.Option(metavar="NUMBERS", help="Tolerances to compute the drop for.")]
+Resamples = Annotated[
+    int,
+    typer.Option(min=0, max=MOST_RESAMPLES, help="Resamples for the intervals; 0 for none."),
+]
+ResamplingSeed = Annotated[int, typer.Option(help="Seed of the resampling.")]
+NumbersAsJson = Annotated[bool, typer.Option("--json", help="Print all numbers as JSON.")]
+
+# --- where a command listens -----------------------------------------------------------------
+
+Host = Annotated[
+    str,
+    typer.Option(
+        metavar="HOST", help="Address to listen on; beyond loopback only with a token given."
+    ),
+]
+HostNames = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="A host name by which browsers address it, as of a proxy."),
+]
+Port = Annotated[
+    int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any free port.")
+]
+TrustedProxy = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Address or network of a reverse proxy whose X-Forwarded-For names the client.",
+    ),
+]
+
+# --- the task ---------------------------------------------------------------------------------
 
 TaskOrFile = Annotated[
     str,
@@ -94,6 +185,7 @@ Models = Annotated[
         show_default="rules",
     ),
 ]
+Model = Annotated[str | None, typer.Option(help="Model behind the agent.", show_default="rules")]
 UserModel = Annotated[
     str | None, typer.Option(help="Model behind the users.", show_default="rules")
 ]

@@ -42,6 +42,7 @@ from ..engine.scorers.protocol import stream_of
 from ..engine.session.simulation import Outcome, SessionFailure, simulate
 from ..engine.task import AgentVariant, Cell, Setting, Task
 from ..scoring.columns.table import Floats
+from ..scoring.comparison.sensitivity import THRESHOLDS
 from ..scoring.control_rules import ControlRules
 from ..scoring.live import score_sessions
 from ..scoring.metrics.formal import formal_values
@@ -69,7 +70,6 @@ __all__ = (
 
 _TAU = 2
 _MINUTE = 60.0
-_THRESHOLDS: Final = (2, 3, 4)  # the least rating that is productive
 _SHARE: Final = 0.4  # of utility, that as much time again is worth: 5 % are worth 0.02
 
 
@@ -119,7 +119,7 @@ def played(trajectories: Iterable[Trajectory], weights: Weights) -> Played:
     minutes = np.nan_to_num(seconds) / _MINUTE
     lost = np.nan_to_num(values.stops[_TAU] - values.reference)
     worth = values.overall + weights.drop * lost - weights.price * minutes
-    readings = [formal_values(facts, (_TAU,), Reading(least, False)) for least in _THRESHOLDS]
+    readings = [formal_values(facts, (_TAU,), Reading(least, False)) for least in THRESHOLDS]
     drops = [np.nan_to_num(read.stops[_TAU] - read.reference) for read in readings]
 
     def average(column: Floats) -> float:

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, final
 import msgspec
 
 from ..engine.events import ProgressRated
-from ..engine.rounds import is_act
+from ..engine.rounds import PRODUCTIVE, is_act, is_unproductive
 from ..engine.session.decisions import Approve, Decision, Finish, Rate, Say, Verb
 from ..engine.session.view import View
 from ..engine.text import count_words
@@ -209,10 +209,6 @@ _LET_DOWN: Final = 3
 _UNSERVED: Final = 25
 """Messages without any output after which a person gives up."""
 
-_GOOD: Final = 4
-_BAD: Final = 2
-"""The lowest rating that earns praise, and the highest that earns a complaint."""
-
 
 def is_query(text: str) -> bool:
     """Whether a message asks back what was meant, and nothing else."""
@@ -303,10 +299,10 @@ class Mannered:
         parts = []
         if felt < max(persona.complains, persona.praises) and _has_acted(view):
             rating = await self._mind.rate(view, persona)
-            value = 3 if rating is None else rating.rating
-            if value <= _BAD and felt < persona.complains:
+            value = PRODUCTIVE if rating is None else rating.rating
+            if is_unproductive(value) and felt < persona.complains:
                 parts.append(words.choice(_COMPLAINTS))
-            elif value >= _GOOD and felt < persona.praises:
+            elif value > PRODUCTIVE and felt < persona.praises:
                 parts.append(words.choice(_PRAISE))
         if situation.questions and "?" not in text and puts < persona.questions:
             parts.append(words.choice(situation.questions))
@@ -351,7 +347,7 @@ def _unproductive(view: View, rounds: int) -> bool:
     """Whether the person has rated so many rounds in a row as unproductive, up to the last."""
     rated = [r.event.rating for r in view.records if isinstance(r.event, ProgressRated)]
     last = rated[-rounds:]
-    return len(last) == rounds and all(one is not None and one <= _BAD for one in last)
+    return len(last) == rounds and all(map(is_unproductive, last))
 
 
 def _given_up(verb: Verb) -> Verb:

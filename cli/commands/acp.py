@@ -32,9 +32,7 @@ def acp_command(
         list[str],
         typer.Argument(metavar="AGENT", help="Command that starts the agent; put -- before it."),
     ],
-    log: Annotated[
-        str, typer.Option(metavar="LOG", help="Path or URL; created if it does not exist.")
-    ],
+    log: options.LogToWrite,
     retention: Annotated[
         bool,
         typer.Option(

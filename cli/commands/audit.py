@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from .. import options
 from ..app import app
 from ..arguments import MOST_RESAMPLES, example
 from ..lookup import existing_log
@@ -42,7 +43,7 @@ def audit_command(
             min=0, max=MOST_RESAMPLES, help="Resamples for intervals and chance; 0 for none."
         ),
     ] = 500,
-    seed: Annotated[int, typer.Option(help="Seed of the resampling.")] = 0,
+    seed: options.ResamplingSeed = 0,
 ) -> None:
     """Compares simulated users with real humans, per persona, and measures the distance between them.
 

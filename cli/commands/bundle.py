@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
+from .. import options
 from ..app import app
-from ..arguments import MOST_RESAMPLES, example
+from ..arguments import example
 from ..output import output_rules
 from ..runtime import run
 
@@ -26,7 +27,7 @@ __all__ = ("bundle_command", "verify_bundle_command")
     ),
 )
 def bundle_command(
-    log: Annotated[str, typer.Argument(metavar="LOG", help="Path or URL of the log.")],
+    log: options.LogToRead,
     output: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the archive.")],
     licence: Annotated[
         str,
@@ -41,11 +42,8 @@ def bundle_command(
         bool,
         typer.Option("--records/--no-records", help="Put all records into it, or leave them out."),
     ] = True,
-    bootstrap: Annotated[
-        int,
-        typer.Option(min=0, max=MOST_RESAMPLES, help="Resamples for the intervals; 0 for none."),
-    ] = 1000,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+    bootstrap: options.Resamples = 1000,
+    force: options.Force = False,
 ) -> None:
     """Writes a log as one archive: Parquet tables, the report, manifests, a data card with licences, and checksums."""
     from ...engine.errors import InvalidInput

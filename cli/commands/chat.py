@@ -49,21 +49,15 @@ def chat_command(
     agent_timeout: options.AgentTimeout = None,
     agent_env: options.AgentEnv = None,
     redact: options.Redact = None,
-    model: Annotated[
-        str | None, typer.Option(help="Model behind the agent.", show_default="rules")
-    ] = None,
-    api_base: Annotated[
-        str | None, typer.Option(metavar="URL", help="Base URL of your model server.")
-    ] = None,
+    model: options.Model = None,
+    api_base: options.ApiBase = None,
     text_actions: Annotated[
         bool, typer.Option("--text-actions", help="For models that cannot call tools.")
     ] = False,
     instance: Annotated[
         str | None, typer.Option(help="Instance to play.", show_default="the first")
     ] = None,
-    dataset: Annotated[
-        str | None, typer.Option(help="File or directory with data of the task's own kind.")
-    ] = None,
+    dataset: options.Dataset = None,
     seed: Annotated[int, typer.Option(help="Seed for the task's world.")] = 0,
     log: Annotated[
         str, typer.Option(help="Path or URL of the log; created if it does not exist.")

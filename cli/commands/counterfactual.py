@@ -8,7 +8,7 @@ import typer
 
 from .. import options
 from ..app import app
-from ..arguments import MOST_RESAMPLES, example, numbers
+from ..arguments import example, numbers
 from ..lookup import existing_log
 from ..output import say
 from ..runtime import collect_rarely, run
@@ -32,7 +32,7 @@ _UNFINISHED = 3
     ),
 )
 def counterfactual_command(
-    log: Annotated[str, typer.Argument(metavar="LOG", help="Path or URL of the log.")],
+    log: options.LogToRead,
     tau: Annotated[str, typer.Option(metavar="NUMBERS", help="Tolerances.")] = "1,2,3",
     continuations: Annotated[
         int, typer.Option(min=1, help="Continuations of each session at each stop.")
@@ -43,25 +43,19 @@ def counterfactual_command(
             metavar="SCORER", help="Whose ratings count: NAME, NAME@VERSION, human or auto."
         ),
     ] = "auto",
-    utility: Annotated[
-        str | None,
-        typer.Option(metavar="SCORER", help="Whose utility counts: NAME or NAME@VERSION."),
-    ] = None,
+    utility: options.Utility = None,
     concurrency: Annotated[
         int, typer.Option(min=1, help="Number of continuations to run at the same time.")
     ] = 32,
-    bootstrap: Annotated[
-        int,
-        typer.Option(min=0, max=MOST_RESAMPLES, help="Resamples for the intervals; 0 for none."),
-    ] = 1000,
-    seed: Annotated[int, typer.Option(help="Seed of the resampling.")] = 0,
+    bootstrap: options.Resamples = 1000,
+    seed: options.ResamplingSeed = 0,
     api_base: options.ApiBase = None,
     text_actions: options.TextActions = None,
     dataset: Annotated[
         str | None, typer.Option(help="Data set that the sessions were run on.")
     ] = None,
     task: options.OfTask = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print all numbers as JSON.")] = False,
+    as_json: options.NumbersAsJson = False,
 ) -> None:
     """Measures the drop at each tolerance against continuations without the stop.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
 import typer
 
 from ...engine.errors import InvalidInput
+from .. import options
 from ..app import app
 from ..arguments import choices, example
 from ..lookup import existing_log, find_session
@@ -46,7 +47,7 @@ _PIPE = "-"
     ),
 )
 def export_command(
-    log: Annotated[str, typer.Argument(metavar="LOG", help="Path or URL of the log.")],
+    log: options.LogToRead,
     form: Annotated[
         Literal[
             "jsonl", "chat", "responses", "otlp", "trajectories", "rounds", "sessions", "parquet"
@@ -82,10 +83,7 @@ def export_command(
         Literal["handoff", "human-turn"] | None,
         typer.Option(help="How to count rounds.", show_default="handoff"),
     ] = None,
-    utility: Annotated[
-        str | None,
-        typer.Option(metavar="SCORER", help="Whose utility counts: NAME or NAME@VERSION."),
-    ] = None,
+    utility: options.Utility = None,
     judge: Annotated[
         str | None,
         typer.Option(
@@ -94,10 +92,7 @@ def export_command(
             show_default="auto",
         ),
     ] = None,
-    session: Annotated[
-        str | None,
-        typer.Option(metavar="SESSIONS", help="Only these sessions, separated by commas."),
-    ] = None,
+    session: options.SessionIds = None,
     output: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Where to write; the standard output if not given."),

@@ -32,7 +32,7 @@ __all__ = ("fork_command",)
     ),
 )
 def fork_command(
-    log: Annotated[str, typer.Argument(metavar="LOG", help="Path or URL of the log.")],
+    log: options.LogToRead,
     session: Annotated[
         str, typer.Argument(metavar="SESSION", help="Id of the session, or its beginning.")
     ],

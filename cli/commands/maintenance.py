@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from ...engine.errors import InvalidInput
+from .. import options
 from ..app import app
 from ..arguments import example, seconds_in
 from ..lookup import existing_log, find_session
@@ -28,7 +29,7 @@ _NAMED = 20  # erased sessions that are listed one by one
 _SAMPLE = 50  # sessions whose kept rows are compared with their records
 _CHANGED = "the rows kept of it differ from its records: drop them, with EventLog.drop_derived"
 
-_Log = Annotated[str, typer.Argument(metavar="LOG", help="Path or URL of the log.")]
+_Log = options.LogToRead
 _Json = Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")]
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .. import options
 from ..app import app
 from ..arguments import FILTERS, example
 from ..lookup import existing_log
@@ -30,11 +31,8 @@ __all__ = ("oversight_command",)
     ),
 )
 def oversight_command(
-    log: Annotated[str, typer.Argument(metavar="LOG", help="Path or URL of the log.")],
-    filters: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="FILTER", help="Only sessions that meet all of these, below."),
-    ] = None,
+    log: options.LogToRead,
+    filters: options.Filters = None,
     by: Annotated[str, typer.Option(metavar="LABEL", help="Label to group sessions by.")] = "agent",
     follow: Annotated[
         bool, typer.Option("--follow", help="Print the numbers again as the log grows.")

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from .. import options
 from ..app import app
 from ..arguments import choices, example, numbers
 
@@ -22,13 +23,7 @@ __all__ = ("power_command",)
     ),
 )
 def power_command(
-    sources: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="LOG|FILE|DIR...",
-            help="Logs (path or URL), JSON Lines files of trajectories, or a directory of tables.",
-        ),
-    ],
+    sources: options.Sources,
     effect: Annotated[
         float,
         typer.Option(
@@ -42,24 +37,14 @@ def power_command(
     outcome: Annotated[
         str, typer.Option(metavar="QUANTITY", help="The outcome, as for report --compare.")
     ] = "overall",
-    tau: Annotated[
-        str, typer.Option(metavar="NUMBERS", help="Tolerances to compute the drop for.")
-    ] = "1,2,3",
+    tau: options.Taus = "1,2,3",
     pair_by: Annotated[
         Literal["problem", "instance"],
         typer.Option(help="The key that pairs two sessions, as for report --compare."),
     ] = "problem",
-    utility: Annotated[
-        str | None,
-        typer.Option(metavar="SCORER", help="Whose utility counts: NAME or NAME@VERSION."),
-    ] = None,
-    judge: Annotated[
-        str,
-        typer.Option(
-            metavar="SCORER", help="Whose ratings count: NAME, NAME@VERSION, human, none or auto."
-        ),
-    ] = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="Print all numbers as JSON.")] = False,
+    utility: options.Utility = None,
+    judge: options.Judge = "auto",
+    as_json: options.NumbersAsJson = False,
 ) -> None:
     """Says how many problems and repeats give 80 % power, from the variance in a log.
 

@@ -109,7 +109,7 @@ def profile_command(
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the page to this file, too.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+    force: options.Force = False,
 ) -> None:
     """Plays a frozen suite with a model, an address or an agent, and says what kind of collaborator it is.
 

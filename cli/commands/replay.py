@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -36,7 +36,7 @@ _NOT_SOUND = 1
     ),
 )
 def replay_command(
-    log: Annotated[str, typer.Argument(metavar="LOG", help="Path or URL of the log.")],
+    log: options.LogToRead,
     session: Annotated[
         str | None, typer.Option(metavar="SESSION", help="Id of the only session to replay.")
     ] = None,
@@ -52,13 +52,8 @@ def replay_command(
             "date and time.",
         ),
     ] = None,
-    rounds: Annotated[
-        Literal["handoff", "human-turn"], typer.Option(help="How to count rounds.")
-    ] = "handoff",
-    utility: Annotated[
-        str | None,
-        typer.Option(metavar="SCORER", help="Whose utility counts: NAME or NAME@VERSION."),
-    ] = None,
+    rounds: options.CountRounds = "handoff",
+    utility: options.Utility = None,
     check: Annotated[
         bool,
         typer.Option("--check", help="Compare the recorded values with values computed again."),

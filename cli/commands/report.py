@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 import typer
 
 from ...engine.errors import InvalidInput
+from .. import options
 from ..app import app
-from ..arguments import MOST_RESAMPLES, choices, example, numbers, one_of
+from ..arguments import choices, example, numbers, one_of
 from ..output import output_rules, print_json, say
 
 if TYPE_CHECKING:
@@ -50,13 +51,7 @@ _FORMATS = ("png", "svg", "pdf")
     ),
 )
 def report_command(
-    sources: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="LOG|FILE|DIR...",
-            help="Logs (path or URL), JSON Lines files of trajectories, or a directory of tables.",
-        ),
-    ],
+    sources: options.Sources,
     convention: Annotated[
         Literal["formal", "paper"],
         typer.Option(
@@ -69,9 +64,7 @@ def report_command(
             help="How rounds are counted: handoff, or human-turn, which the convention paper implies."
         ),
     ] = None,
-    tau: Annotated[
-        str, typer.Option(metavar="NUMBERS", help="Tolerances to compute the drop for.")
-    ] = "1,2,3",
+    tau: options.Taus = "1,2,3",
     task: Annotated[
         str | None, typer.Option(metavar="TASK", help="Report on the sessions of this task only.")
     ] = None,
@@ -81,10 +74,7 @@ def report_command(
             metavar="LABELS", help="Labels to group by; agent,model,user,task if not given."
         ),
     ] = None,
-    utility: Annotated[
-        str | None,
-        typer.Option(metavar="SCORER", help="Whose utility counts: NAME or NAME@VERSION."),
-    ] = None,
+    utility: options.Utility = None,
     effort: Annotated[
         Literal["rounds", "minutes", "read", "written"],
         typer.Option(
@@ -92,17 +82,9 @@ def report_command(
             "tokens that the human read, or wrote."
         ),
     ] = "rounds",
-    judge: Annotated[
-        str,
-        typer.Option(
-            metavar="SCORER", help="Whose ratings count: NAME, NAME@VERSION, human, none or auto."
-        ),
-    ] = "auto",
-    bootstrap: Annotated[
-        int,
-        typer.Option(min=0, max=MOST_RESAMPLES, help="Resamples for the intervals; 0 for none."),
-    ] = 1000,
-    seed: Annotated[int, typer.Option(help="Seed of the resampling.")] = 0,
+    judge: options.Judge = "auto",
+    bootstrap: options.Resamples = 1000,
+    seed: options.ResamplingSeed = 0,
     workers: Annotated[
         int | None,
         typer.Option(
@@ -153,7 +135,7 @@ def report_command(
             "--oversight", help="Show instead how people approve, interrupt and correct agents."
         ),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print all numbers as JSON.")] = False,
+    as_json: options.NumbersAsJson = False,
     json_schema: Annotated[
         bool,
         typer.Option(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .. import options
 from ..app import app
 from ..arguments import choices, example
 from ..lookup import existing_log, find_session
@@ -33,7 +34,7 @@ __all__ = ("review_command",)
     ),
 )
 def review_command(
-    log: Annotated[str, typer.Argument(metavar="LOG", help="Path or URL of the log.")],
+    log: options.LogToRead,
     sessions: Annotated[list[str], typer.Argument(metavar="SESSION", help="Ids of the sessions.")],
     by: Annotated[
         str | None, typer.Option(metavar="NAME", help="Name of the reviewer who adds something.")

@@ -43,7 +43,7 @@ _BY_RUBRIC = frozenset({"rubric", "chat-rubric"})
     ),
 )
 def score_command(
-    log: Annotated[str, typer.Argument(metavar="LOG", help="Path or URL of the log.")],
+    log: options.LogToRead,
     scorer: Annotated[
         str | None,
         typer.Option(
@@ -64,10 +64,7 @@ def score_command(
     rubric: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The rubric, in TOML; a general one if not.")
     ] = None,
-    session: Annotated[
-        str | None,
-        typer.Option(metavar="SESSIONS", help="Only these sessions, separated by commas."),
-    ] = None,
+    session: options.SessionIds = None,
     rounds: Annotated[
         Literal["handoff", "human-turn"],
         typer.Option(help="How to count the rounds that are rated."),

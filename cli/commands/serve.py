@@ -44,18 +44,9 @@ _SCORERS = ("rule-judge", "retention", "feedback")
     ),
 )
 def serve_command(
-    log: Annotated[
-        str, typer.Option(metavar="LOG", help="Path or URL; created if it does not exist.")
-    ],
-    host: Annotated[
-        str,
-        typer.Option(
-            metavar="HOST", help="Address to listen on; beyond loopback only with a token."
-        ),
-    ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any free port.")
-    ] = 8720,
+    log: options.LogToWrite,
+    host: options.Host = "127.0.0.1",
+    port: options.Port = 8720,
     token_file: Annotated[
         Path | None,
         typer.Option(
@@ -73,13 +64,7 @@ def serve_command(
     per_client: Annotated[
         int, typer.Option(min=1, help="Maximum number of connections from one address.")
     ] = 256,
-    trusted_proxy: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Address or network of a reverse proxy whose X-Forwarded-For names the client.",
-        ),
-    ] = None,
+    trusted_proxy: options.TrustedProxy = None,
     redact: options.Redact = None,
     streams: Annotated[int, typer.Option(min=1, help="Maximum number of event streams.")] = 512,
     retention: Annotated[

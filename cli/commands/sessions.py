@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .. import options
 from ..app import app
 from ..arguments import FILTERS, example
 from ..lookup import existing_log, name_of
@@ -44,11 +45,8 @@ _LEAST = 10  # sessions, on the smallest screen
     ),
 )
 def sessions_command(
-    log: Annotated[str, typer.Argument(metavar="LOG", help="Path or URL of the log.")],
-    filters: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="FILTER", help="Only sessions that meet all of these, below."),
-    ] = None,
+    log: options.LogToRead,
+    filters: options.Filters = None,
     where: Annotated[
         list[str] | None,
         typer.Option(metavar="FILTER", help="A filter as an option; may be given several times."),
@@ -64,10 +62,7 @@ def sessions_command(
         str | None,
         typer.Option(metavar="STATES", help="As the filter state=STATES: abandoned, say."),
     ] = None,
-    utility: Annotated[
-        str | None,
-        typer.Option(metavar="SCORER", help="Whose utility counts: NAME or NAME@VERSION."),
-    ] = None,
+    utility: options.Utility = None,
     sort: Annotated[
         str | None,
         typer.Option(

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from .. import options
 from ..app import app
 from ..arguments import example
 from ..lookup import existing_log, find_session
@@ -25,16 +26,13 @@ __all__ = ("show_command",)
     ),
 )
 def show_command(
-    log: Annotated[str, typer.Argument(metavar="LOG", help="Path or URL of the log.")],
+    log: options.LogToRead,
     session: Annotated[str, typer.Argument(metavar="SESSION", help="Id of the session.")],
     rounds: Annotated[
         Literal["handoff", "human-turn"],
         typer.Option(help="When a round begins: after a hand over, or with each human turn."),
     ] = "handoff",
-    utility: Annotated[
-        str | None,
-        typer.Option(metavar="SCORER", help="Whose utility counts: NAME or NAME@VERSION."),
-    ] = None,
+    utility: options.Utility = None,
     full: Annotated[bool, typer.Option("--full", help="Show full messages and outputs.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print all rounds with their records as JSON.")

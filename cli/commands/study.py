@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...engine.errors import InvalidInput
+from .. import options
 from ..app import app
 from ..arguments import example
 from ..listening import SPARE, address_of, bind, given_token, open_files
@@ -58,7 +59,7 @@ def new_command(
     directory: Annotated[
         Path, typer.Option(metavar="DIR", file_okay=False, help="Where to write it.")
     ] = Path(),
-    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+    force: options.Force = False,
 ) -> None:
     """Writes an example plan of a study.
 
@@ -194,17 +195,9 @@ def export_command(
 )
 def serve_command(
     file: _Plan,
-    host: Annotated[
-        str,
-        typer.Option(
-            metavar="HOST", help="Address to listen on; beyond loopback only with a token given."
-        ),
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any free port.")] = 8740,
-    name: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="A host name by which browsers address it."),
-    ] = None,
+    host: options.Host = "127.0.0.1",
+    port: options.Port = 8740,
+    name: options.HostNames = None,
     token_file: Annotated[
         Path | None,
         typer.Option(
@@ -213,16 +206,8 @@ def serve_command(
             show_default="made from the study's key",
         ),
     ] = None,
-    trusted_proxy: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Address or network of a reverse proxy whose X-Forwarded-For names the client.",
-        ),
-    ] = None,
-    api_base: Annotated[
-        str | None, typer.Option(metavar="URL", help="Base URL of your model server.")
-    ] = None,
+    trusted_proxy: options.TrustedProxy = None,
+    api_base: options.ApiBase = None,
 ) -> None:
     """Serves a study to participants, and its sessions to you.
 

@@ -70,7 +70,7 @@ def tune_command(
     seed: Annotated[int, typer.Option(help="Seed for the optimiser.")] = 0,
     dataset: options.Dataset = None,
     concurrency: Annotated[int, typer.Option(min=1, help="Sessions at the same time.")] = 16,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+    force: options.Force = False,
 ) -> None:
     """Fits the rules of the adaptive agent to a task, and writes them to a file.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...engine.errors import InvalidInput
+from .. import options
 from ..app import app
 from ..arguments import example
 from ..listening import address_of, bind
@@ -37,9 +38,7 @@ __all__ = ("user_command",)
     ),
 )
 def user_command(
-    log: Annotated[
-        str, typer.Option(metavar="LOG", help="Path or URL; created if it does not exist.")
-    ],
+    log: options.LogToWrite,
     user: Annotated[
         str | None,
         typer.Argument(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from ...engine.errors import InvalidInput, MissingExtra
+from .. import options
 from ..app import app
 from ..arguments import example, one_of
 from ..lookup import existing_log, find_session, name_of
@@ -27,7 +28,7 @@ __all__ = ("watch_command",)
     ),
 )
 def watch_command(
-    log: Annotated[str, typer.Argument(metavar="LOG", help="Path or URL of the log.")],
+    log: options.LogToRead,
     filters: Annotated[
         list[str] | None,
         typer.Argument(
@@ -51,13 +52,8 @@ def watch_command(
     effort: Annotated[
         str, typer.Option(metavar="MEASURE", help="Measure of effort that the list shows.")
     ] = "seconds",
-    rounds: Annotated[
-        Literal["handoff", "human-turn"], typer.Option(help="How to count rounds.")
-    ] = "handoff",
-    utility: Annotated[
-        str | None,
-        typer.Option(metavar="SCORER", help="Whose utility counts: NAME or NAME@VERSION."),
-    ] = None,
+    rounds: options.CountRounds = "handoff",
+    utility: options.Utility = None,
     full: Annotated[bool, typer.Option("--full", help="Show all of each output.")] = False,
 ) -> None:
     """Shows the sessions of a log, and one as it grows; goes back to how they were at any event."""

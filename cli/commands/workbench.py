@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from ...engine.errors import InvalidInput
+from .. import options
 from ..app import app
 from ..arguments import example
 from ..listening import SPARE, address_of, bind, given_token, open_files
@@ -55,21 +56,9 @@ def workbench_command(
             metavar="LOG", help="Path or URL of the log.", show_default="chats.db with --task"
         ),
     ] = None,
-    host: Annotated[
-        str,
-        typer.Option(
-            metavar="HOST", help="Address to listen on; beyond loopback only with a token given."
-        ),
-    ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any free port.")
-    ] = 8730,
-    name: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME", help="A host name by which browsers address it, as of a proxy."
-        ),
-    ] = None,
+    host: options.Host = "127.0.0.1",
+    port: options.Port = 8730,
+    name: options.HostNames = None,
     token_file: Annotated[
         Path | None,
         typer.Option(
@@ -78,10 +67,7 @@ def workbench_command(
             show_default="a new one for each start",
         ),
     ] = None,
-    utility: Annotated[
-        str | None,
-        typer.Option(metavar="SCORER", help="Whose utility counts: NAME or NAME@VERSION."),
-    ] = None,
+    utility: options.Utility = None,
     alert: Annotated[
         list[str] | None,
         typer.Option(
@@ -104,13 +90,7 @@ def workbench_command(
             "in there as an operator. The proxy must not let clients set it.",
         ),
     ] = None,
-    trusted_proxy: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Address or network of a reverse proxy whose X-Forwarded-For names the client.",
-        ),
-    ] = None,
+    trusted_proxy: options.TrustedProxy = None,
     link_days: Annotated[
         float,
         typer.Option(
@@ -130,15 +110,9 @@ def workbench_command(
     agent: Annotated[
         str | None, typer.Option(help="Agent of the session.", show_default="the task's first")
     ] = None,
-    model: Annotated[
-        str | None, typer.Option(help="Model behind the agent.", show_default="rules")
-    ] = None,
-    dataset: Annotated[
-        str | None, typer.Option(help="File or directory with data of the task's own kind.")
-    ] = None,
-    api_base: Annotated[
-        str | None, typer.Option(metavar="URL", help="Base URL of your model server.")
-    ] = None,
+    model: options.Model = None,
+    dataset: options.Dataset = None,
+    api_base: options.ApiBase = None,
     open_: Annotated[
         bool, typer.Option("--open", help="Open the page in this machine's browser.")
     ] = False,

@@ -21,7 +21,6 @@ from ...scoring.report.document import (
     Format,
     Note,
     Section,
-    Table,
     column,
     counts,
     estimate,
@@ -307,13 +306,10 @@ def _sessions(
         )
         for _, _, session in rows
     ]
-    table = Table(
-        labels=[texts("Scaffold", [scaffold for scaffold, _, _ in rows])],
-        headings=table_of(
-            texts("", []),
-            texts("Shows", [finding.kind for _, finding, _ in rows]),
-            column("Session", sessions, left=True),
-        ).headings,
+    table = table_of(
+        texts("Scaffold", [scaffold for scaffold, _, _ in rows]),
+        texts("Shows", [finding.kind for _, finding, _ in rows]),
+        column("Session", sessions, left=True),
     )
     return Section(title="Sessions to look at", named=True, tables=[table])
 
@@ -370,14 +366,11 @@ def _sensitivity(found: Profile, fidelity: Audit | None) -> Section:
         title="Other people",
         named=True,
         tables=[
-            Table(
-                labels=[texts("Scaffold", [one.scaffold for one in ones])],
-                headings=table_of(
-                    texts("", []),
-                    texts("User", [one.user for one in ones]),
-                    column("Final utility", [estimate(one.difference, SIGNED) for one in ones]),
-                    *beside,
-                ).headings,
+            table_of(
+                texts("Scaffold", [one.scaffold for one in ones]),
+                texts("User", [one.user for one in ones]),
+                column("Final utility", [estimate(one.difference, SIGNED) for one in ones]),
+                *beside,
             )
         ],
         notes=[

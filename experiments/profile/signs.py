@@ -10,6 +10,7 @@ import msgspec
 from ...engine.events import ApprovalAsked, MessageSent, SessionOpened, SnapshotTaken
 from ...engine.log.contract import EventLog
 from ...engine.records import TRACE, Record
+from ...engine.rounds import is_unproductive
 from ...engine.task import Cell
 from ...engine.text import count_words
 from ...scoring.live import score_sessions
@@ -44,7 +45,7 @@ class Signs(msgspec.Struct, frozen=True, kw_only=True):
         written: tokens that the human wrote.
         read: tokens that the human had to read.
         rounds: how many there were.
-        unproductive: share of rated rounds rated below 3.
+        unproductive: share of rated rounds that were unproductive.
         clarifications: messages of the human that ask about the agent's words or work.
         looping: share of the agent's acts that repeat the ones before.
         empty: share of the agent's later outputs that left utility as it was.
@@ -215,7 +216,7 @@ def _signs(item: Trajectory, found: _Turns) -> Signs | None:
         read=effort.get("tokens_read") or 0.0,
         rounds=len(points),
         failed=item.state == "failed",
-        unproductive=_share([rating < 3 for rating in rated]),
+        unproductive=_share([is_unproductive(rating) for rating in rated]),
         clarifications=None if process is None else process.clarifications,
         looping=_of(None if process is None else process.looping_acts, found.acts),
         empty=_share([not change for change in changed]),

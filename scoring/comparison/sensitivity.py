@@ -31,6 +31,7 @@ from ..trajectory.points import Trajectory
 from ..trajectory.tolerance import check_taus
 
 __all__ = (
+    "THRESHOLDS",
     "Missing",
     "Sensitivity",
     "SensitivityRow",
@@ -42,6 +43,9 @@ __all__ = (
 
 Missing = Literal["productive", "unproductive"]
 """How a missing rating counts."""
+
+THRESHOLDS: Final = (PRODUCTIVE - 1, PRODUCTIVE, PRODUCTIVE + 1)
+"""The least ratings of a productive round under which findings about the drop are looked at."""
 
 _MISSING: Final[tuple[Missing, ...]] = ("productive", "unproductive")
 _TIE = 1e-9  # equal drops may differ by this much, since sums are rounded
@@ -90,7 +94,7 @@ def sensitivity(
     by_judge: Mapping[str, Facts | Columns | Iterable[Trajectory]],
     *,
     taus: Sequence[int] = (1, 2, 3),
-    least: Sequence[int] = (2, 3, 4),
+    least: Sequence[int] = THRESHOLDS,
     bootstrap: int = 0,
     seed: int = 0,
 ) -> Sensitivity:

@@ -15,14 +15,13 @@ import msgspec
 
 from ...engine.events import ProgressRated
 from ...engine.records import Record
+from ...engine.rounds import PRODUCTIVE, is_unproductive
 from ..personas import Cognition, Persona
 
 __all__ = ("TAKES_OVER", "Adaptation", "adapted")
 
 TAKES_OVER: Final = 0.5
 """Trust below which users work on the output themselves."""
-
-_BAD, _GOOD = 2, 4
 
 
 @final
@@ -49,9 +48,9 @@ class Adaptation:
             event = record.event
             if not isinstance(event, ProgressRated) or event.rating is None:
                 return
-            if event.rating <= _BAD:
+            if is_unproductive(event.rating):
                 self.trust *= 1.0 - limits.trust_loss
-            elif event.rating >= _GOOD:
+            elif event.rating > PRODUCTIVE:
                 self.trust += (1.0 - self.trust) * limits.trust_gain
         elif record.kind in ("MessageSent", "SnapshotTaken") and not mine:
             self.understanding += (1.0 - self.understanding) * limits.learns

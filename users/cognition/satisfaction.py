@@ -15,16 +15,13 @@ import msgspec
 
 from ...engine.events import MessageSent, ProgressRated
 from ...engine.records import Record
-from ...engine.rounds import is_act
+from ...engine.rounds import is_act, is_unproductive
 from ...engine.session.decisions import Rate
 from ...engine.session.view import View
 from ...engine.text import count_words
 from ..personas import Cognition
 
 __all__ = ("Satisfaction",)
-
-_PROGRESS = 3
-"""The least rating that counts as progress; a reason for progress explains no rating below it."""
 
 
 @final
@@ -54,7 +51,8 @@ class Satisfaction:
         felt = brought + lenient + noise
         felt += limits.anchoring * (last - brought) - limits.reading_cost * self._words / 100.0
         given = min(5, max(1, round(felt)))
-        fits = (given < _PROGRESS) == (brought < _PROGRESS) and abs(given - brought) < 2
+        # A reason for progress explains no unproductive round.
+        fits = is_unproductive(given) == is_unproductive(brought) and abs(given - brought) < 2
         why = rating.explanation if fits else ""
         return msgspec.structs.replace(rating, rating=given, explanation=why)
 

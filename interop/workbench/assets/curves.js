@@ -195,7 +195,7 @@ export class Curves {
     if (points.length > 4 * MOST_DOTS) return;
     for (const point of points) {
       if (point.rating === null || point.rating === undefined) continue;
-      const low = point.rating < 3 ? " low" : "";
+      const low = point.rating < Number(this.host.dataset.productive) ? " low" : "";
       svg.append(
         draw("rect", {
           class: `rated${low}`,

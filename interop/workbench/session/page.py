@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Sequence
 
 from ....engine.log.contract import SessionSummary
+from ....engine.rounds import PRODUCTIVE
 from ....engine.text import quantity
 from ....scoring.display.texts import shorten
 from ....scoring.trajectory.options import Options
@@ -147,6 +148,7 @@ def session_contents(
             tabindex=0,
             hidden=name != "output",
             class_=f"panel {name}",
+            data_productive=PRODUCTIVE if name == "measures" else None,
         )
         for name, _ in _TABS
     ]
