@@ -17,7 +17,7 @@
     │   └── NotRecorded          an event that was accepted and never reached the log
     ├── CodecError               bytes that are not a valid event or record
     ├── SessionNotFound          no such session in the log
-    ├── ContextError                an actor used its context wrongly
+    ├── ContextError             an actor used its context wrongly
     │   └── StaleBase            a snapshot made from an outdated base
     ├── Divergence               a re-execution does not reproduce the recorded session
     ├── SessionInterrupted       a session cannot continue now; it can be resumed from the log

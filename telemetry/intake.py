@@ -117,7 +117,7 @@ class Intake:
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._process = OwnProcess()
-        # Protects what follows, and the queues of the queues.
+        # Protects what follows, and the entries of the queues.
         self._lock = threading.Lock()
         self._ready: deque[SessionQueue] = deque()
         self._awake = False
