@@ -51,7 +51,7 @@ _PAUSE = 0.02  # seconds between requests of a worker
 _SMALL = "small"  # the worker whose disk is full
 _DISK = 65_536  # bytes of a file on it
 _ROOM = 150  # events for which it has room in memory
-_AROUND = 30.0  # after a kill or an outage: advice may come again
+_AROUND = 30.0  # after a kill, an end or an outage: advice may come again
 
 
 async def _work(url: str, place: Path, name: str) -> None:
@@ -189,6 +189,7 @@ class _Fleet:
         self.running: dict[str, subprocess.Popen[bytes]] = {}
         self.codes: list[int] = []
         self.kills: list[float] = []
+        self.ends: list[float] = []
         self.taken_over: list[float] = []
         self.outages: list[tuple[float, float]] = []
 
@@ -207,6 +208,7 @@ class _Fleet:
         for name in names:
             (self._place / f"end-{name}").touch()
         self.codes += [self.running.pop(name).wait(timeout=90) for name in names]
+        self.ends.append(time.time())
 
     @contextmanager
     def outage(self, server: PostgresServer) -> Iterator[None]:
@@ -273,7 +275,7 @@ def _report(place: Path, notes: _Notes, fleet: _Fleet, held: _Held) -> bool:
     twice = {key for key, count in stops.items() if count > 1}
     firsts = Counter(" ".join(one[:3]) for one in advice if one[4] == "0")
     untold = {key for key, count in firsts.items() if count > 1}
-    moments = (*fleet.kills, *fleet.taken_over, *(end for _, end in fleet.outages))
+    moments = (*fleet.kills, *fleet.ends, *fleet.taken_over, *(end for _, end in fleet.outages))
     idle = {  # nothing was done to a worker that could have handed it over before
         " ".join(one[:3])
         for one in advice

@@ -127,6 +127,11 @@ class Oversight(msgspec.Struct, frozen=True, kw_only=True):
         return None if decided == 0 else self.approvals.rejected_by_person == 0
 
     @property
+    def attended_seconds(self) -> float | None:
+        """Seconds that the human attended to this session; None on a virtual clock."""
+        return None if self.opened is None else _union(self.attended)
+
+    @property
     def latency_trend(self) -> float | None:
         """Seconds by which a decision takes longer than the one before: the median of the slopes of
         all pairs (Sen 1968); None for fewer than 3 decisions. Negative is faster.

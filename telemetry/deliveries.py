@@ -4,16 +4,15 @@ An advice is delivered under a lease on its session, and the ``StopAdvised`` tha
 acknowledges it. The process that wrote the session last tries at once. The others wait a little, and try
 if no acknowledgement has come by then: that process may have been killed.
 
-Before a process calls its handler, it takes a second, long lease on the advice itself. If another process
-has that lease, its handler may have been called: this one waits as long as that one may be silent, and then
-delivers the advice as ``redelivered``.
+Before a process calls its handler, it says so in the log, by a checkpoint that only one process can set. If
+another process has set it, that one's handler may have been called: this one waits as long as that one may be
+silent, and then delivers the advice as ``redelivered``.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from typing import Final, NamedTuple, final
 
 import anyio
@@ -37,8 +36,6 @@ TERMS: Final = LeaseTerms(lasts=6.0, renewed=2.0, looked_at=1.0)
 CONSUMER: Final = ("watch/stops", "1")
 """Under what the log keeps the position up to which all advice was delivered."""
 
-_HANDED: Final = 86_400.0  # seconds for which the leases say that a handler may have had an advice
-_CANARY: Final = 30 * _HANDED
 _GRACE: Final = 2.0  # seconds in which the process that wrote a session last delivers
 _AGAIN: Final = 1.0  # seconds between attempts
 _SAVE: Final = 2.0  # seconds between checkpoints
@@ -54,9 +51,6 @@ class _Key(NamedTuple):
 class _Due:
     """An advice that is not acknowledged: when to try, whether the handler here has had it, and when it
     may be delivered again if another process's handler may have had it.
-
-    Attributes:
-        doubtful: the leases were lost since it came, so that they say nothing about it.
     """
 
     def __init__(self, advice: StopAdvice, at: float) -> None:
@@ -64,7 +58,6 @@ class _Due:
         self.at = at
         self.handled = False
         self.again: float | None = None
-        self.doubtful = False
 
 
 @final
@@ -96,15 +89,11 @@ class StopDeliveries:
         self._acknowledge = acknowledge
         self._is_near = is_near
         self._grace = grace
-        self._leases = leases
         self._silent = silent
         self._holder = LeaseHolder(leases, TERMS)
-        self._canary = f"watch/{self._holder.name}"  # gone if the server lost the leases
-        self._watched = False  # whether it was there
         self._due: dict[_Key, _Due] = {}
         self._news = anyio.Event()
-        self._idle = anyio.Event()
-        self._idle.set()
+        self._settled = anyio.Event()  # one advice more
         self._taken = self._saved = 0
         self._latest = ""
 
@@ -115,7 +104,6 @@ class StopDeliveries:
             LogError: the log cannot be read.
         """
         self._saved = await self._log.checkpoint(*CONSUMER)
-        await self._look_at_leases()
         return self._saved
 
     def take(self, record: Record, updates: Sequence[Update]) -> None:
@@ -132,13 +120,12 @@ class StopDeliveries:
                 wait = 0.0 if self._is_near(update.session, update.version) else self._grace
                 key = _Key(update.session, update.round, update.tau)
                 self._due[key] = _Due(update, time.monotonic() + wait)
-                self._idle = anyio.Event() if self._idle.is_set() else self._idle
                 self._news.set()
 
     def _drop(self, key: _Key) -> None:
-        self._due.pop(key, None)
-        if not self._due:
-            self._idle.set()
+        if self._due.pop(key, None) is not None:
+            self._settled.set()
+            self._settled = anyio.Event()
 
     async def run(self) -> None:
         """Delivers until it is cancelled, or the log is closed."""
@@ -154,9 +141,6 @@ class StopDeliveries:
                         await self._news.wait()
             except LogClosed:
                 tasks.cancel_scope.cancel()
-            finally:
-                with anyio.move_on_after(_AGAIN, shield=True), suppress(LogError):
-                    await self._leases.release([self._canary], self._holder.name)
 
     async def _deliver(self) -> None:
         """Tries what is due."""
@@ -188,11 +172,8 @@ class StopDeliveries:
             if await self._is_acknowledged(key):
                 self._drop(key)
                 return
-            # A log that cannot be written cannot acknowledge it either.
-            await self.save(anyway=True)
-            await self._look_at_leases()
-            taken = await self._leases.claim([_handed(key)], self._holder.name, _HANDED)
-            first = bool(taken) and not due.doubtful
+            with anyio.CancelScope(shield=True):  # else the next handler might wait for nothing
+                first = await self._announce(key, due)
             now = time.monotonic()
             if not first and due.again is None:
                 due.again = now + self._silent
@@ -207,21 +188,30 @@ class StopDeliveries:
         finally:
             await self._holder.release(name)
 
-    async def _look_at_leases(self) -> None:
-        """Notices if the leases were lost, as in a crash of the server."""
-        if self._canary not in await self._leases.holders():
-            for due in self._due.values() if self._watched else ():
-                due.doubtful = True
-            await self._leases.claim([self._canary], self._holder.name, _CANARY)
-            self._watched = True
+    async def _announce(self, key: _Key, due: _Due) -> bool:
+        """Says in the log that the handler is about to be called; whether no process did so before.
+
+        Raises:
+            LogError: the log cannot be written, so it could not acknowledge the advice either.
+        """
+        name, version = CONSUMER
+        handed = Advance(
+            consumer=f"{name}/{'/'.join(map(str, key))}",
+            version=version,
+            expected=0,
+            position=due.advice.position,
+        )
+        try:
+            await self._log.append(key.session, [], checkpoint=handed)
+        except CheckpointConflict:
+            return False
+        return True
 
     async def _finish(self, key: _Key, due: _Due) -> None:
         """Acknowledges what the handler has had."""
         with anyio.CancelScope(shield=True):  # else a log that closes would hand it over again
             await self._acknowledge(due.advice)
             self._drop(key)
-            with suppress(LogError):  # else it runs out
-                await self._leases.release([_handed(key)], self._holder.name)
 
     async def _is_acknowledged(self, key: _Key) -> bool:
         """Whether the log holds the acknowledgement, which may not have come here yet."""
@@ -232,8 +222,10 @@ class StopDeliveries:
         return False
 
     async def settle(self) -> None:
-        """Waits until no process has anything left to deliver."""
-        await self._idle.wait()
+        """Waits until all advice that has come so far is acknowledged, by any process."""
+        waiting = self._due.keys() | ()
+        while waiting & self._due.keys():
+            await self._settled.wait()
 
     async def _save_often(self) -> None:
         while True:
@@ -245,18 +237,15 @@ class StopDeliveries:
             except LogError as error:
                 get_logger("telemetry").warning("a checkpoint was not saved", error=str(error))
 
-    async def save(self, *, anyway: bool = False) -> None:
+    async def save(self) -> None:
         """Moves the checkpoint to where all advice before was delivered.
-
-        Args:
-            anyway: write it even if it stays where it is.
 
         Raises:
             LogError: the log cannot be written.
         """
         waiting = (due.advice.position - 1 for due in self._due.values())
         position = max(self._saved, min([self._taken, *waiting]))
-        if (position <= self._saved and not anyway) or not self._latest:
+        if position <= self._saved or not self._latest:
             return
         name, version = CONSUMER
         advance = Advance(consumer=name, version=version, expected=self._saved, position=position)
@@ -265,8 +254,3 @@ class StopDeliveries:
             self._saved = position
         except CheckpointConflict as conflict:  # another process was faster
             self._saved = conflict.actual
-
-
-def _handed(key: _Key) -> str:
-    """The lease of a process whose handler has been called with an advice, or is about to be."""
-    return f"stop/{key.session}/{key.round}/{key.tau}"

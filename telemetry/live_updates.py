@@ -164,9 +164,13 @@ class LiveUpdates:
     async def _next(self, updates: UpdateSubscription) -> Update:
         while not self._waiting:
             step = await updates.step()
+            record = step.record
+            if self._process is not None and record.stream == TRACE:
+                is_near = self._is_near(record.session, record.version)
+                self._process.note(record.session, near=is_near)
             if self._deliveries is not None:
-                self._deliveries.take(step.record, step.updates)
-            if step.record.position > self._from:
+                self._deliveries.take(record, step.updates)
+            if record.position > self._from:
                 self._waiting.extend(step.updates)
         return self._waiting.popleft()
 
@@ -201,13 +205,21 @@ class LiveUpdates:
             pace=self._pace,
             leases=log.leases() if divided and isinstance(log, Leasing) else None,
             terms=TERMS,
+            is_near=self._is_near,
         )
         return self._scorers
 
     async def _divide(self, leases: Leases, updates: UpdateSubscription) -> UpdateSubscription:
         """Divides sessions and advice with the other processes that watch the log."""
         scorers = self._measured_by
-        self._scorers = ScorerPool(self._log, scorers, pace=self._pace, leases=leases, terms=TERMS)
+        self._scorers = ScorerPool(
+            self._log,
+            scorers,
+            pace=self._pace,
+            leases=leases,
+            terms=TERMS,
+            is_near=self._is_near,
+        )
         if self._on_stop is None:
             return updates
         self._deliveries = StopDeliveries(

@@ -208,9 +208,12 @@ class Recorder:
             await self.put(queue, entry, durable=True)
 
     def is_last_writer(self, session: str, version: int) -> bool:
-        """Whether this process wrote or read the trace of a session up to a version."""
+        """Whether this process wrote or read the trace of a session up to a version, or writes it now."""
         queue = self._queues.get(session)
-        return queue is not None and queue.state is not None and queue.state.version >= version
+        state = None if queue is None else queue.state
+        if queue is None or state is None:
+            return queue is not None and queue.busy
+        return state.version >= version
 
     @property
     def intake(self) -> Intake:

@@ -33,6 +33,8 @@ _LOOK: Final = 0.01  # seconds between looks how far the log has come
 _TELL: Final = 0.5  # seconds between two reports of the program
 _END: Final = 5.0  # seconds that the program has to end by itself
 _LINE: Final = 1 << 20
+_NEAR: Final = 10_000  # sessions that this process wrote last, of which the program is told
+_GATHER: Final = 0.02  # seconds for which what it is told is gathered
 
 
 class _Work(NamedTuple):
@@ -46,10 +48,14 @@ class _Work(NamedTuple):
 
 
 class _Order(msgspec.Struct, frozen=True):
-    """Asks the program to say when the log is measured up to a position."""
+    """A line to the program: to say when the log is measured up to a position; or, with the number 0,
+    which sessions the product wrote last, and which of them another process has written since.
+    """
 
-    number: int
-    position: int
+    number: int = 0
+    position: int = 0
+    near: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
 
 
 class _Report(msgspec.Struct, frozen=True):
@@ -91,6 +97,10 @@ class ScorerProcess:
         self._orders: dict[int, _Order] = {}
         self._done: dict[int, anyio.Event] = {}
         self._count = 0
+        self._near: dict[str, None] = {}  # the one told last comes last
+        self._left: dict[str, None] = {}
+        self._untold: dict[str, None] = {}
+        self._news = anyio.Event()
         self._input: ByteSendStream | None = None
         self.scorers: tuple[ScorerStatistics, ...] = ()
 
@@ -122,7 +132,17 @@ class ScorerProcess:
             self._input = process.stdin
             for order in tuple(self._orders.values()):
                 await self._order(order)
-            lines = BufferedByteReceiveStream(process.stdout)
+            self._untold = dict(self._near)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._tell_often)
+                await self._listen(BufferedByteReceiveStream(process.stdout), backoff)
+                tasks.cancel_scope.cancel()
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            return  # it died
+
+    async def _listen(self, lines: BufferedByteReceiveStream, backoff: Backoff) -> None:
+        """Takes the lines of the program until it dies."""
+        try:
             while True:
                 line = await lines.receive_until(b"\n", _LINE)
                 report = msgspec.json.decode(line, type=_Report)
@@ -141,6 +161,34 @@ class ScorerProcess:
             anyio.IncompleteRead,
         ):
             return  # it died
+
+    def note(self, session: str, *, near: bool) -> None:
+        """Notes whether this process wrote a session last, for the program."""
+        was = session in self._near
+        self._near.pop(session, None)
+        if near:
+            self._near[session] = None
+            if len(self._near) > _NEAR:
+                del self._near[next(iter(self._near))]
+        if near != was:
+            self._untold.pop(session, None)
+            self._left.pop(session, None)
+            (self._untold if near else self._left)[session] = None
+            self._news.set()
+
+    async def _tell_often(self) -> None:
+        """Tells the program what was noted."""
+        while True:
+            near, self._untold = tuple(self._untold), {}
+            left, self._left = tuple(self._left), {}
+            try:
+                if near or left:
+                    await self._order(_Order(near=near, left=left))
+            except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                return  # it died, as its reader notices
+            await self._news.wait()
+            self._news = anyio.Event()
+            await anyio.sleep(_GATHER)
 
     async def _order(self, order: _Order) -> None:
         if self._input is not None:
@@ -201,6 +249,7 @@ def _tell(report: _Report) -> None:
 
 
 async def _score(work: _Work) -> None:
+    near: dict[str, None] = {}  # sessions that the product wrote last
     async with work.make_store() as store:
         pool = ScorerPool(
             store,
@@ -209,10 +258,11 @@ async def _score(work: _Work) -> None:
             pace=work.pace,
             leases=store.leases() if work.divided and isinstance(store, Leasing) else None,
             terms=TERMS,
+            is_near=lambda session, version: session in near,
         )
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_report_often, pool)
-            tasks.start_soon(_obey, store, pool, tasks.cancel_scope)
+            tasks.start_soon(_obey, store, pool, near, tasks.cancel_scope)
             await pool.run()
             tasks.cancel_scope.cancel()
 
@@ -223,11 +273,20 @@ async def _report_often(pool: ScorerPool) -> None:
         await anyio.sleep(_TELL)
 
 
-async def _obey(store: Store, pool: ScorerPool, scope: anyio.CancelScope) -> None:
+async def _obey(
+    store: Store, pool: ScorerPool, near: dict[str, None], scope: anyio.CancelScope
+) -> None:
     """Carries out orders until the input ends, and then ends the program."""
     async with anyio.create_task_group() as tasks:
         while line := await to_thread.run_sync(sys.stdin.buffer.readline, abandon_on_cancel=True):
-            tasks.start_soon(_settle, store, pool, msgspec.json.decode(line, type=_Order))
+            order = msgspec.json.decode(line, type=_Order)
+            for session in order.left:
+                near.pop(session, None)
+            near.update(dict.fromkeys(order.near))
+            while len(near) > _NEAR:
+                del near[next(iter(near))]
+            if order.number:
+                tasks.start_soon(_settle, store, pool, order)
         scope.cancel()
 
 

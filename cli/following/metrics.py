@@ -18,15 +18,15 @@ __all__ = ("metrics_text", "parse_address", "serve_metrics")
 _METRICS: Final[Mapping[str, tuple[str, str]]] = {
     "position": (
         "gauge",
-        "Position of the log up to which all sessions of the shards are measured.",
+        "Position of the log up to which all sessions of this worker are measured.",
     ),
     "lag": ("gauge", "Positions that the log is ahead of that."),
     "waiting": ("gauge", "Sessions with records that are not measured yet."),
     "working": ("gauge", "Of those, sessions that are at work now."),
     "measured": ("counter", "Records that scorers have looked at."),
     "quarantined": ("counter", "Failures of scorers in sessions, which they measure no more."),
-    "shards": ("gauge", "Shards of sessions that this worker has, of 32."),
-    "processes": ("gauge", "Processes on all machines that divide the shards."),
+    "held": ("gauge", "Sessions on which this worker has the lease."),
+    "processes": ("gauge", "Processes on all machines that divide the sessions."),
 }
 _HEAD: Final = 8192  # bytes of a request
 _PATIENCE: Final = 5.0  # seconds for it to come

@@ -141,7 +141,7 @@ def _sum_up(workers: Mapping[int, ScorerStatistics]) -> ScorerStatistics:
         working=sum(one.working for one in each),
         measured=sum(one.measured for one in each),
         quarantined=sum(one.quarantined for one in each),
-        shards=sum(one.shards for one in each),
+        held=sum(one.held for one in each),
         processes=max([one.processes for one in each], default=0),
     )
 

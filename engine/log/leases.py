@@ -12,6 +12,7 @@ import os
 import secrets
 import socket
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Final, Protocol, final, runtime_checkable
 
 import anyio
@@ -52,8 +53,12 @@ class Leases(Protocol):
         """Gives back what the holder has of these names. Raises as ``claim``."""
         ...
 
-    async def holders(self) -> Mapping[str, str]:
-        """The holder of each name, without expired leases. Raises as ``claim``."""
+    async def holders(self, prefix: str = "") -> Mapping[str, str]:
+        """The holder of each name, without expired leases. Raises as ``claim``.
+
+        Args:
+            prefix: only names that begin with it.
+        """
         ...
 
 
@@ -74,11 +79,13 @@ class LeaseTerms(msgspec.Struct, frozen=True, kw_only=True):
         lasts: until the work of a process that died is free for others.
         renewed: between two renewals.
         looked_at: between two looks at what others hold.
+        grace: for which work is left to the process that is nearest to it.
     """
 
     lasts: float = 30.0
     renewed: float = 10.0
     looked_at: float = 1.0
+    grace: float = 2.0
 
 
 @final
@@ -126,19 +133,35 @@ class LeaseHolder:
         Raises:
             LogError: as ``Leases.claim``.
         """
-        if name in self._held or name in self._unsure:
-            return False
-        self._unsure.add(name)
+        return name in await self.claim_all([name], lambda _: on_lost())
+
+    async def claim_all(
+        self, names: Sequence[str], on_lost: Callable[[str], object]
+    ) -> frozenset[str]:
+        """Takes those of some leases that are free, here as elsewhere, in one call to the store.
+
+        Args:
+            names: of what.
+            on_lost: called once with a lease that another process gets later.
+
+        Raises:
+            LogError: as ``Leases.claim``.
+        """
+        asked = [name for name in names if name not in self._held and name not in self._unsure]
+        if not asked:
+            return frozenset()
+        self._unsure.update(asked)
         try:
-            taken = await self._leases.claim([name], self.name, self._terms.lasts)
-        except LogError:  # taken all the same, it runs out by itself, or is claimed again here
-            self._unsure.discard(name)
+            taken = await self._leases.claim(asked, self.name, self._terms.lasts)
+        except (
+            LogError
+        ):  # taken all the same, they run out by themselves, or are claimed again here
+            self._unsure.difference_update(asked)
             raise
-        self._unsure.discard(name)
-        if name not in taken:
-            return False
-        self._held[name] = on_lost
-        return True
+        self._unsure.difference_update(asked)
+        for name in taken:
+            self._held[name] = partial(on_lost, name)
+        return taken
 
     async def release(self, *names: str) -> None:
         """Releases those of these leases that are still held; if that fails, they expire.
@@ -166,9 +189,9 @@ class LeaseHolder:
             raise
         self._unsure -= leaving
 
-    async def others(self) -> dict[str, str]:
+    async def others(self, prefix: str = "") -> dict[str, str]:
         """The leases of other processes: holder by name. Raises as ``Leases.holders``."""
-        held = await self._leases.holders()
+        held = await self._leases.holders(prefix)
         return {name: holder for name, holder in held.items() if holder != self.name}
 
     async def _renew(self) -> None:

@@ -6,8 +6,10 @@ waits for something, if there are measurements to record, or if records must be 
 checkpoint marks the position up to which everything is measured. After a restart, the driver begins
 there; measurements that it repeats are recorded once.
 
-With leases, several processes divide the sessions by shards, and each shard has its own checkpoint.
-A process that takes over a shard finds its outstanding work in the list of sessions.
+With leases, several processes divide the sessions: one that wrote a session last scores it, if it records.
+They share one checkpoint, since each of them follows the whole log: a session of another process counts as
+unmeasured until that one has noted, in a derived row, how far it has come. A session whose process died is
+read again from its first record; its measurements are there, and none is made twice.
 """
 
 from __future__ import annotations
@@ -38,18 +40,18 @@ from ..errors import (
 )
 from ..events import ScorerRef
 from ..log.backoff import Backoff
-from ..log.contract import Advance, EventLog
+from ..log.contract import Advance, Derived, EventLog
 from ..log.follower import CheckpointKey, Follower
 from ..log.leases import LeaseHolder, Leases, LeaseTerms
 from ..log.session_states import SessionStates
 from ..logger import get_logger
 from ..plugins import PluginCall
 from ..records import TRACE, Record
+from .division import Division, IsNear
 from .hop import Hop, Look
 from .observing import ComputeThread
 from .protocol import Scorer, stream_of
 from .runner import Found, ScorerRunner
-from .shards import SHARDS, ShardKeeper, shard_of
 
 __all__ = ("Pace", "ScorerDriver", "ScorerPool", "ScorerStatistics", "ScorersOf", "checkpoint_key")
 
@@ -61,6 +63,10 @@ _SESSION: Final = 256  # of those, of one session; later records are read from t
 _BATCH: Final = 512  # records taken from the log, or scored in the thread, at once
 _QUICK: Final = 64  # records scored on the event loop before it yields to other tasks
 _SAVE: Final = 1.0  # seconds between checkpoints
+_CLAIMS: Final = 256  # sessions that are claimed at once
+_AGAIN: Final = 0.1  # seconds until a session is claimed again that another process still had
+_ELSEWHERE: Final = 4096  # unmeasured sessions of other processes at which the driver stops reading
+_NOTE: Final = 1  # version of the rows that say how far a session is measured
 
 
 class Pace(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,8 +101,8 @@ class ScorerStatistics(msgspec.Struct, frozen=True, kw_only=True):
         measured: records that the scorers have looked at since it was started.
         quarantined: failures of scorers in sessions since it was started; each measures its session
             no more.
-        shards: how many of the shards of sessions this process has.
-        processes: how many processes divide them.
+        held: sessions on which this process has the lease; 0 without leases.
+        processes: how many processes divide the sessions.
     """
 
     scorer: str = ""
@@ -106,7 +112,7 @@ class ScorerStatistics(msgspec.Struct, frozen=True, kw_only=True):
     working: int
     measured: int
     quarantined: int = 0
-    shards: int = SHARDS
+    held: int = 0
     processes: int = 1
 
 
@@ -114,34 +120,6 @@ def checkpoint_key(ref: ScorerRef, session: str | None = None) -> CheckpointKey:
     """The key under which the log keeps a scorer's checkpoint."""
     name = f"scorer/{ref.name}"
     return CheckpointKey(name if session is None else f"{name}/{session}", ref.version)
-
-
-class _Part:
-    """Sessions that share a checkpoint: a shard, or all.
-
-    Attributes:
-        key: under what the log keeps the checkpoint.
-        saved: position that it has.
-        waiting: sessions that have records which are not measured, with the position of the first
-            of them; of a session from the list of sessions, of the last.
-        listing: whether it is not known yet which sessions wait.
-        latest: the last session of which a record came.
-    """
-
-    __slots__ = ("key", "latest", "listing", "saved", "waiting")
-
-    def __init__(self, key: CheckpointKey, saved: int, *, listing: bool) -> None:
-        self.key = key
-        self.saved = saved
-        self.waiting: dict[str, int] = {}
-        self.listing = listing
-        self.latest = ""
-
-    def position(self, taken: int) -> int:
-        """The position up to which its sessions are measured, if records up to ``taken`` have come."""
-        if self.listing:
-            return self.saved
-        return min([taken, *(position - 1 for position in self.waiting.values())])
 
 
 class _Work:
@@ -159,6 +137,12 @@ class _Work:
         since: when a scorer that waits began with a record; None while none does.
         excused: how many of its calls wait for something that does not count towards its time.
         backoff: waits between attempts while they fail.
+        mine: whether this process scores the session.
+        lent: whether another process that records may have it, once that has written it last.
+        moved: whether another process may have measured it before.
+        latest: version and position of the last trace record that came.
+        position: of the last scored record.
+        noted: version up to which the other processes know it to be measured.
     """
 
     __slots__ = (
@@ -167,8 +151,14 @@ class _Work:
         "busy",
         "closed",
         "excused",
+        "latest",
+        "lent",
+        "mine",
+        "moved",
+        "noted",
         "over",
         "pending",
+        "position",
         "results",
         "runner",
         "session",
@@ -176,8 +166,12 @@ class _Work:
         "version",
     )
 
-    def __init__(self, session: str) -> None:
+    def __init__(self, session: str, *, mine: bool) -> None:
         self.session = session
+        self.mine = mine
+        self.lent = self.moved = False
+        self.latest = (0, 0)
+        self.position = self.noted = 0
         self.runner: ScorerRunner | None = None
         self.version = 0
         self.pending: deque[Record] = deque()
@@ -202,6 +196,13 @@ class _Work:
         first = self.pending[0].position
         return min(first, self.behind or first)
 
+    @property
+    def measured(self) -> tuple[int, int]:
+        """Version and position of the last record that is measured, and that measurement recorded."""
+        if self.over:
+            return self.latest
+        return (0, 0) if self.results else (self.version, self.position)
+
     @contextmanager
     def excuse(self) -> Iterator[None]:
         """While a scorer waits for something else, its time stops."""
@@ -217,7 +218,7 @@ class _Work:
         self.behind = self.first
         self.results.clear()
         self.runner = None
-        self.version = 0
+        self.version = self.position = 0
 
     def stop_if_late(self, begun_before: float) -> None:
         """Quarantines a scorer that has waited over a record since before this time."""
@@ -237,7 +238,9 @@ class ScorerDriver:
         session: only this session; None for all.
         pace: the limits of the scorers.
         leases: of the log, to divide its sessions with other processes; None to measure all.
-        terms: how long a process may be silent before others take over its shards.
+        terms: how long a process may be silent before others take over its sessions.
+        is_near: whether this process wrote a session last, up to a trace version; None if it does not
+            record.
         stopped: why models are asked no more, if they are not; a session that needs one then ends
             the run.
 
@@ -255,6 +258,7 @@ class ScorerDriver:
         pace: Pace = Pace(),  # noqa: B008  (it is frozen)
         leases: Leases | None = None,
         terms: LeaseTerms = LeaseTerms(),  # noqa: B008
+        is_near: IsNear | None = None,
         stopped: Callable[[], str | None] = lambda: None,
     ) -> None:
         if not (pace.within > 0 and pace.at_once > 0 and pace.keep > 0 and pace.retry >= 0):
@@ -268,16 +272,23 @@ class ScorerDriver:
         self._stopped = stopped
         self._streams = {stream_of(s.ref) for s in (() if callable(scorers) else scorers)}
         self._name = "+".join(sorted(self._streams)) or "@".join(key)
-        self._keeper: ShardKeeper | None = None
+        self._division: Division | None = None
         if leases is not None:
-            self._keeper = ShardKeeper(
+            self._division = Division(
                 LeaseHolder(leases, terms),
                 "@".join(key),
-                on_taken=self._take_parts,
-                on_left=self._leave_part,
-                on_lost=self._lose_part,
+                is_near=is_near,
+                grace=terms.grace,
+                on_lost=self._lose,
             )
-        self._parts: dict[int, _Part] = {}
+        self._waiting: dict[str, int] = {}  # position of the first unmeasured record, by session
+        self._elsewhere: dict[str, float] = {}  # those of them without a lease here, since when
+        self._asking: dict[str, None] = {}  # those of them to be claimed now
+        self._refused: dict[str, None] = {}  # those of them to be claimed again soon
+        self._notes: dict[str, Derived] = {}
+        self._kind = f"scored/{'@'.join(key)}"
+        self._saved = 0
+        self._latest = ""
         self._works: SessionStates[_Work] = SessionStates(
             pace.keep, busy=lambda work: work.busy or work.first > 0, idle=pace.idle
         )
@@ -289,7 +300,7 @@ class ScorerDriver:
         self._hop: Hop | None = None
         self._waited_for: dict[_Work, None] = {}  # those whose scorers wait for something
         self._slots = pace.at_once
-        self._news = self._room = self._computable = anyio.Event()
+        self._news = self._room = self._computable = self._claimable = anyio.Event()
         self._progress: anyio.Event | None = None
         self._tasks: TaskGroup | None = None
         self._taken = self._head = 0
@@ -299,23 +310,24 @@ class ScorerDriver:
     # --- following the log ------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Measures until it is cancelled; then saves the checkpoints of shards, and gives them back.
+        """Measures until it is cancelled; then saves the checkpoint, and gives its sessions back.
 
         Raises:
             LogError: the log failed, or was closed.
             SessionInterrupted: a model is down, or its budget is used up.
         """
-        keeper = self._keeper
+        division = self._division
         try:
             async with anyio.create_task_group() as outer:
-                if keeper is not None:
-                    outer.start_soon(keeper.holder.keep)
+                if division is not None:
+                    outer.start_soon(division.holder.keep)
                 try:
                     await self._run()
                 finally:
-                    if keeper is not None:
+                    if division is not None:
                         with anyio.move_on_after(self._terms.lasts, shield=True):
                             await self.save()
+                            await self._note(division)
                     outer.cancel_scope.cancel()
         except BaseExceptionGroup as group:
             raise first_error(group) from None
@@ -324,22 +336,20 @@ class ScorerDriver:
             self._note_progress()
 
     async def _run(self) -> None:
-        head = self._log.statistics().position
         follower = Follower(
             self._log,
             session=self._session,
-            key=None if self._keeper else self._key,
-            after_position=head if self._keeper else 0,
+            key=self._key,
             backoff=Backoff(self._pace.retry),
             on_unavailable=self._report_unavailable,
         )
         async with follower, anyio.create_task_group() as tasks:
             await follower.retry(follower.begin)
             self._taken, self._head = follower.taken, follower.head_at_start
-            if self._keeper is None:
-                self._parts[0] = _Part(self._key, self._taken, listing=False)
-            else:
-                tasks.start_soon(self._keeper.keep, self._terms.looked_at)
+            self._saved = self._taken
+            if self._division is not None:
+                await follower.retry(self._division.look)
+                tasks.start_soon(self._divide, self._division)
             self._begun = True
             self._note_progress()
             self._tasks = tasks
@@ -351,86 +361,205 @@ class ScorerDriver:
                     follower.done(record.position)
                 self._taken = follower.taken
                 self._note_progress()
-                while self._backlog >= _BACKLOG:
+                while self._backlog >= _BACKLOG or len(self._elsewhere) >= _ELSEWHERE:
                     self._room = anyio.Event()
                     await self._room.wait()
 
     def _take(self, record: Record) -> None:
         """Takes the next record of the log, and queues it if it has to be scored."""
         session = record.session
-        part = self._part_of(session)
-        if part is None:  # another process has it
-            return
         if record.stream != TRACE:
             failed = record.kind == "ScorerFailed" and record.stream in self._streams
             if failed and record.position > self._head:
                 self._quarantined += 1  # the process that measured it has logged it
             return
-        part.latest = session
-        work = self._works.get(session) or _Work(session)
+        self._latest = session
+        division = self._division
+        work = self._works.get(session)
+        if work is None:
+            work = _Work(session, mine=division is None or session in division.mine)
+        work.latest = record.version, record.position
         if work.over:
             return
         work.closed = work.closed or record.kind == "SessionClosed"
-        if session not in part.waiting:
-            part.waiting[session] = record.position
+        rests = work.lent and session not in self._waiting
+        if division is not None and rests and division.has_left(session, record.version):
+            self._leave(division, work)
+            work = self._elsewhere_again(work)
+        if session not in self._waiting:
+            self._waiting[session] = record.position
             self._works.keep(session, work)
-            self._make_ready(work)
+            if work.mine:
+                self._make_ready(work)
+            else:
+                self._elsewhere[session] = time.monotonic()
         if work.behind:  # this one is read with those before it
             pass
-        elif len(work.pending) >= _SESSION:
+        elif len(work.pending) >= _SESSION or not (work.mine or self._wait(work) is not None):
             work.behind = record.position
         else:
             work.pending.append(record)
             self._backlog += 1
+        if not work.mine and self._wait(work) == 0 and session not in self._refused:
+            self._asking[session] = None
+            self._claimable.set()
 
     def _make_ready(self, work: _Work) -> None:
         if not work.busy:
             self._ready[work.session] = None
             self._news.set()
 
-    def _part_of(self, session: str) -> _Part | None:
-        return self._parts.get(0 if self._keeper is None else shard_of(session))
+    # --- sessions of several processes -------------------------------------------------------------
 
-    # --- shards -----------------------------------------------------------------------------------
+    async def _divide(self, division: Division) -> None:
+        """Claims sessions, gives them back, and tells other processes how far they are measured."""
+        look_at = again_at = 0.0
+        while True:
+            self._claimable = anyio.Event()
+            try:
+                if time.monotonic() >= look_at:
+                    await division.look()
+                    await self._reconsider(division)
+                    look_at = time.monotonic() + self._terms.looked_at
+                await self._note(division)
+                if time.monotonic() >= again_at:
+                    self._asking |= self._refused
+                    self._refused.clear()
+                    again_at = time.monotonic() + _AGAIN
+                while self._asking:
+                    await self._claim(division)
+            except LogUnavailable as error:
+                self._report("sessions were not divided", error)
+                await anyio.sleep(self._terms.looked_at)
+            until = min(look_at, again_at) if self._refused else look_at
+            with anyio.move_on_after(max(0.0, until - time.monotonic())):
+                await self._claimable.wait()
 
-    async def _take_parts(self, numbers: Sequence[int]) -> None:
-        """Finds the outstanding work of shards; new records arrive through the follower."""
-        taken: dict[int, _Part] = {}
-        for number in numbers:
-            name = f"score/{self._key.consumer}/{number}-of-{SHARDS}"
-            key = CheckpointKey(name, self._key.version)
-            taken[number] = _Part(key, await self._log.checkpoint(*key), listing=True)
-        self._parts |= taken
-        found: list[tuple[int, str, int]] = []
-        async for summary in self._log.sessions():
-            number = shard_of(summary.session)
-            if number in taken and summary.position > taken[number].saved:
-                found.append((summary.position, summary.session, number))
-        for position, session, number in sorted(found):  # the order in which checkpoints can move
-            part = taken[number]
-            if self._parts.get(number) is part and session not in part.waiting:
-                part.waiting[session] = position
-                part.latest = session
-                work = self._works.get(session)
-                if work is not None and work.busy:
-                    work.behind = work.behind or position
-                else:
-                    self._ready[session] = None
-        for part in taken.values():
-            part.listing = False
-        self._news.set()
+    def _wait(self, work: _Work) -> float | None:
+        """Seconds to wait before a session is claimed here; None to leave it to other processes."""
+        assert self._division is not None
+        return self._division.wait(work.session, work.latest[0])
 
-    async def _leave_part(self, number: int) -> None:
-        await self._save(self._parts.get(number))
-        self._lose_part(number)
+    async def _reconsider(self, division: Division) -> None:
+        """Looks at the sessions of the other processes, and at those that are idle here."""
+        for session in [name for name in division.mine if self._works.get(name) is None]:
+            division.leave(session)  # its state was evicted
+        for work in self._works:
+            if work.mine:
+                self._add_note(work)
+        if self._elsewhere:
+            sessions = tuple(self._elsewhere)
+            async for row in self._log.derived(self._kind, _NOTE, sessions=sessions):
+                self._take_note(row)
+        now = time.monotonic()
+        for session, since in self._elsewhere.items():
+            known = self._works.get(session)
+            wait = None if known is None else self._wait(known)
+            if wait is not None and now - since >= wait:
+                self._asking[session] = None
 
-    def _lose_part(self, number: int) -> None:
-        part = self._parts.pop(number, None)
-        for session in part.waiting if part is not None else ():
-            self._ready.pop(session, None)
+    async def _claim(self, division: Division) -> None:
+        """Claims sessions, and takes up those that it gets."""
+        asked = list(islice(self._asking, _CLAIMS))
+        for session in asked:
+            del self._asking[session]
+        asked = [session for session in asked if session in self._elsewhere]
+        if not asked:
+            return
+        try:
+            taken = await division.claim(asked)
+        except LogError:
+            self._asking |= dict.fromkeys(asked)
+            raise
+        for session in asked:
             work = self._works.get(session)
-            if work is not None and not work.busy:
-                self._route(work)
+            assert work is not None  # it waits, so it is not evicted
+            if session in taken:
+                self._take_up(division, work)
+                continue
+            work.moved = True
+            if division.is_near(session, work.latest[0]):
+                self._refused[session] = None
+
+    def _take_up(self, division: Division, work: _Work) -> None:
+        """Scores a session from here on."""
+        del self._elsewhere[work.session]
+        work.mine = True
+        work.lent = division.lends(work.session, work.latest[0])
+        work.behind = work.behind or (0 if work.pending else self._waiting[work.session])
+        self._room.set()
+        self._make_ready(work)
+
+    def _leave(self, division: Division, work: _Work) -> None:
+        """Leaves a session of which all is measured to the other processes."""
+        self._add_note(work)
+        self._works.drop(work.session)
+        self._detach(work)
+        division.leave(work.session)
+        self._claimable.set()
+
+    def _lose(self, session: str) -> None:
+        """Another process has taken a session."""
+        work = self._works.drop(session)
+        if work is not None:
+            self._detach(work)
+        if session in self._waiting:
+            self._elsewhere_again(work or _Work(session, mine=False))
+
+    def _elsewhere_again(self, old: _Work) -> _Work:
+        """The state of a session that is not scored here any more."""
+        session = old.session
+        work = _Work(session, mine=False)
+        work.moved = True
+        work.latest, work.closed = old.latest, old.closed
+        if session in self._waiting:
+            work.behind = self._waiting[session]
+            self._elsewhere[session] = time.monotonic()
+            self._works.keep(session, work)
+        return work
+
+    def _detach(self, work: _Work) -> None:
+        """Has a session scored here no more; what is at work ends by itself."""
+        work.mine = False
+        if not work.busy:
+            self._ready.pop(work.session, None)
+            self._drop(work, len(work.pending))
+
+    def _add_note(self, work: _Work) -> None:
+        """Notes for the other processes how far a session is measured."""
+        version, position = work.measured
+        shared = self._division is not None and self._division.processes > 1
+        if shared and version > work.noted:
+            work.noted = version
+            self._notes[work.session] = Derived(
+                session=work.session,
+                kind=self._kind,
+                version=_NOTE,
+                position=position,
+                payload=b"",
+                numbers=(float(version),),
+            )
+
+    def _take_note(self, row: Derived) -> None:
+        """Another process has measured a session up to here."""
+        session, work = row.session, self._works.get(row.session)
+        if work is None or session not in self._elsewhere:
+            return
+        self._waiting[session] = max(self._waiting[session], row.position + 1)
+        if int(row.numbers[0] or 0) >= work.latest[0]:
+            del self._elsewhere[session], self._waiting[session]
+            self._asking.pop(session, None)
+            self._refused.pop(session, None)
+            self._drop(work, len(work.pending))
+            self._works.drop(session)
+            self._note_progress()
+
+    async def _note(self, division: Division) -> None:
+        """Writes the notes, and gives back the sessions that were left."""
+        notes, self._notes = self._notes, {}
+        if notes:
+            await self._log.keep_derived(tuple(notes.values()))
+        await division.release()
 
     # --- looking at records -----------------------------------------------------------------------
 
@@ -440,13 +569,9 @@ class ScorerDriver:
             looked = 0
             while self._ready and looked < _QUICK:
                 session, _ = self._ready.popitem(last=False)
-                part, work = self._part_of(session), self._works.get(session)
-                if work is None:
-                    work = _Work(session)
-                    self._works.keep(session, work)
-                if part is not None and not work.first:  # it is known from the list of sessions
-                    work.behind = part.waiting.get(session, 0)
-                looked += self._route(work)
+                work = self._works.get(session)
+                if work is not None:
+                    looked += self._route(work)
             while self._queued and self._slots and len(self._to_compute) < self._pace.at_once:
                 work, _ = self._queued.popitem(last=False)
                 self._slots -= 1
@@ -460,13 +585,14 @@ class ScorerDriver:
     def _route(self, work: _Work) -> int:
         """Scores a session's quick records, and passes on the others; returns how many it scored."""
         session = work.session
-        part = self._part_of(session)
-        if part is None or work.over:
+        if not work.mine or work.over:
             self._drop(work, len(work.pending))
             work.behind = 0
-        if part is None:
+        if not work.mine:
             work.results.clear()
-        elif work.runner is None and not callable(self._scorers) and self._is_new(work):
+            work.busy = False
+            return 0
+        if work.runner is None and not callable(self._scorers) and self._is_new(work):
             work.runner = self._runner(work, self._scorers)
         looked = 0
         cost = None
@@ -480,12 +606,12 @@ class ScorerDriver:
             self._looked(work, record, [(record, found)] if found else ())
         first = work.first
         work.busy = first > 0
-        if part is not None and first:
-            part.waiting[session] = first
+        if first:
+            self._waiting[session] = first
         if work.results:
             self._start(work, slot=False)
         elif not first:
-            self._rest(part, work)
+            self._rest(work)
         elif self._next(work) is None or cost == "waits":
             self._queued[work] = None
             self._news.set()
@@ -500,7 +626,8 @@ class ScorerDriver:
     def _is_new(self, work: _Work) -> bool:
         """Whether a session has begun since the driver did, so that nothing was measured of it."""
         first = work.pending[0] if work.pending and not work.behind else None
-        return first is not None and first.version == 1 and first.position > self._head
+        fresh = first is not None and first.version == 1 and first.position > self._head
+        return fresh and not work.moved
 
     def _next(self, work: _Work) -> Record | None:
         """The next record to score, if it is in memory, and the scorers have begun."""
@@ -516,7 +643,7 @@ class ScorerDriver:
     ) -> None:
         """The scorers have looked at the records that wait, up to one."""
         looked = last.version - work.version
-        work.version = last.version
+        work.version, work.position = last.version, last.position
         work.results += found
         work.over = work.runner is None or not work.runner.active
         self._measured += looked
@@ -529,13 +656,14 @@ class ScorerDriver:
         self._backlog -= count
         self._room.set()
 
-    def _rest(self, part: _Part | None, work: _Work) -> None:
+    def _rest(self, work: _Work) -> None:
         """Nothing is left to be done of a session."""
-        if part is not None:
-            part.waiting.pop(work.session, None)
+        self._waiting.pop(work.session, None)
         self._note_progress()
         if work.closed:  # if feedback still comes, it is read again
             self._works.drop(work.session)
+            if self._division is not None:
+                self._leave(self._division, work)
         self._works.evict()
 
     # --- computing in a thread --------------------------------------------------------------------
@@ -635,7 +763,7 @@ class ScorerDriver:
 
     async def _catch_up(self, work: _Work) -> None:
         """Reads records that are not in memory, and scores as long as scorers wait for something."""
-        while work.first and self._part_of(work.session) is not None:
+        while work.first and work.mine:
             if work.runner is None:
                 work.runner = await self._begin(work)
                 if work.runner is None:
@@ -721,34 +849,26 @@ class ScorerDriver:
             self._report("a checkpoint was not saved", error)
 
     async def save(self) -> None:
-        """Moves the checkpoints to the positions before which everything is measured and recorded.
+        """Moves the checkpoint to the position before which everything is measured and recorded.
 
-        It saves those of all shards at once, so that the log commits them together. If that fails, a
-        checkpoint lags: the records after it are scored again after a restart, and recorded once.
+        If that fails, the checkpoint lags: the records after it are scored again after a restart, and
+        recorded once.
 
         Raises:
-            LogError: the log cannot store them.
+            LogError: the log cannot store it.
         """
-        try:
-            async with anyio.create_task_group() as tasks:
-                for part in tuple(self._parts.values()):
-                    tasks.start_soon(self._save, part)
-        except BaseExceptionGroup as group:
-            raise first_error(group) from None
-
-    async def _save(self, part: _Part | None) -> None:
-        position = 0 if part is None else part.position(self._taken)
-        if part is None or position <= part.saved or not part.latest:
+        position = min([self._taken, *(first - 1 for first in self._waiting.values())])
+        if position <= self._saved or not self._latest:
             return
-        consumer, version = part.key
+        consumer, version = self._key
         advance = Advance(
-            consumer=consumer, version=version, expected=part.saved, position=position
+            consumer=consumer, version=version, expected=self._saved, position=position
         )
         try:
-            await self._log.append(part.latest, [], checkpoint=advance)
-            part.saved = position
+            await self._log.append(self._latest, [], checkpoint=advance)
+            self._saved = position
         except CheckpointConflict as conflict:  # another process measures this too, or did
-            part.saved = conflict.actual
+            self._saved = conflict.actual
 
     async def settle(self) -> None:
         """Waits until all that the log holds now is measured, and the checkpoint says so.
@@ -768,9 +888,15 @@ class ScorerDriver:
             with suppress(LogClosed):
                 await self._try_to_save()
 
+    def _own(self) -> Iterator[int]:
+        """Where the sessions that wait have their first unmeasured record, but for those of others."""
+        for session, first in self._waiting.items():
+            work = self._works.get(session) if session in self._elsewhere else None
+            if work is None or self._wait(work) is not None:
+                yield first
+
     def _position(self) -> int:
-        parts = self._parts.values()
-        return min([part.position(self._taken) for part in parts], default=self._taken)
+        return min([self._taken, *(first - 1 for first in self._own())])
 
     def _note_progress(self) -> None:
         if self._progress is not None:
@@ -784,12 +910,12 @@ class ScorerDriver:
             scorer=self._name,
             position=position,
             lag=max(0, self._log.statistics().position - position),
-            waiting=sum(len(part.waiting) for part in self._parts.values()),
+            waiting=sum(1 for _ in self._own()),
             working=self._at_work,
             measured=self._measured,
             quarantined=self._quarantined,
-            shards=len(self._parts) if self._keeper else SHARDS,
-            processes=self._keeper.processes if self._keeper else 1,
+            held=len(self._division.mine) if self._division else 0,
+            processes=self._division.processes if self._division else 1,
         )
 
     def _report_unavailable(self, error: LogUnavailable, seconds: float) -> None:
@@ -813,7 +939,9 @@ class ScorerPool:
         session: only this session; None for all.
         pace: the limits of each scorer.
         leases: of the log, to divide its sessions with other processes; None to measure all.
-        terms: how long a process may be silent before others take over its shards.
+        terms: how long a process may be silent before others take over its sessions.
+        is_near: whether this process wrote a session last, up to a trace version; None if it does not
+            record.
 
     Raises:
         InvalidInput: two scorers of one name and version, or a pace that makes no sense.
@@ -828,6 +956,7 @@ class ScorerPool:
         pace: Pace = Pace(),  # noqa: B008
         leases: Leases | None = None,
         terms: LeaseTerms = LeaseTerms(),  # noqa: B008
+        is_near: IsNear | None = None,
     ) -> None:
         scorers = tuple(scorers)
         streams = [stream_of(scorer.ref) for scorer in scorers]
@@ -842,6 +971,7 @@ class ScorerPool:
                 pace=pace,
                 leases=leases,
                 terms=terms,
+                is_near=is_near,
             )
             for scorer in scorers
         ]

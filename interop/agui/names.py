@@ -46,6 +46,7 @@ fields that they need."""
 ADVICE: Final[Mapping[str, str]] = {
     "ChatAdvised": "duolog.chat",
     "EffortUpdated": "duolog.effort",
+    "OversightUpdated": "duolog.oversight",
     "RatingUpdated": "duolog.rating",
     "RoundClosed": "duolog.round-closed",
     "RoundOpened": "duolog.round-opened",

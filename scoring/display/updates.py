@@ -8,6 +8,7 @@ from typing import Final
 from ..trajectory.updates import (
     ChatAdvised,
     EffortUpdated,
+    OversightUpdated,
     RatingUpdated,
     RoundClosed,
     RoundOpened,
@@ -45,6 +46,13 @@ def effort_words(effort: Mapping[str, float | None]) -> str:
     return ", ".join(parts)
 
 
+def _oversight_words(update: OversightUpdated) -> str:
+    asked = update.approvals
+    decided = asked.approved_by_person + asked.rejected_by_person
+    words = f"{update.interruptions} of {update.agent_turns} agent turns interrupted"
+    return f"{words}, {asked.approved_by_person} of {decided} approved" if decided else words
+
+
 def describe_update(update: Update) -> Description | None:
     """An update in words; None for kinds that are not shown."""
     match update:
@@ -58,15 +66,9 @@ def describe_update(update: Update) -> Description | None:
             value = f"{number(update.utility)}{', stale' if stale else ''}"
             tone: Tone = "warning" if stale else "plain"
             return Description(does, value, update.missing or "", tone=tone)
-        case EffortUpdated(effort=effort):
-            return Description("effort", effort_words(effort) or "none", tone="quiet")
         case RatingUpdated(round=rated, rating=rating, pending=pending, missing=missing):
             value = "pending" if pending else "missing" if rating is None else f"{rating}/5"
             return Description(f"progress of round {rated}", value, missing or "")
-        case ChatAdvised(move=str(move), why=why):
-            return Description(f"the agent should {move}", "", why, tone="quiet")
-        case StageChanged(stage=stage):
-            return Description(f"the stage of {stage} begins", tone="quiet")
         case StopAdvice(tau=tau, round=last, ratings=ratings):
             listed = ", ".join(str(rating) for rating in ratings)
             does = f"tolerance τ = {tau} is used up in round {last} (rated {listed})"
@@ -78,5 +80,20 @@ def describe_update(update: Update) -> Description | None:
             return Description(does, "", error, tone="bad", failed=True)
         case SessionEnded(state=state):
             return Description("the session is closed", state, tone="strong")
+        case _:
+            return _aside(update)
+
+
+def _aside(update: Update) -> Description | None:
+    """An update that is shown quietly, in words."""
+    match update:
+        case EffortUpdated(effort=effort):
+            return Description("effort", effort_words(effort) or "none", tone="quiet")
+        case OversightUpdated():
+            return Description("oversight", _oversight_words(update), tone="quiet")
+        case ChatAdvised(move=str(move), why=why):
+            return Description(f"the agent should {move}", "", why, tone="quiet")
+        case StageChanged(stage=stage):
+            return Description(f"the stage of {stage} begins", tone="quiet")
         case _:
             return None

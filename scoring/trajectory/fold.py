@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import final
 
+import msgspec
+
 from ...engine.errors import InvalidInput
 from ...engine.events import (
     DraftDropped,
@@ -28,6 +30,7 @@ from ...engine.records import RECORDING, TRACE, Record
 from ...engine.rounds import Round, RoundProjector, is_act, is_blank
 from ...engine.scorers.choice import preferred, split_stream
 from ..chat_control import ChatController
+from ..oversight import OversightFold
 from .effort import EffortMeter
 from .labels import is_baseline, labels_of, poses_output
 from .options import Options, plugged_annotator
@@ -39,6 +42,7 @@ from .trackers import RatingTracker, UtilityTracker
 from .updates import (
     ChatAdvised,
     EffortUpdated,
+    OversightUpdated,
     RoundClosed,
     RoundOpened,
     ScorerDown,
@@ -112,6 +116,10 @@ class TrajectoryFold:
         self._lost = 0
         self._late: list[tuple[int, int]] = []  # first and last trace versions
         self._chat: ChatController | None = None
+        self._oversight: OversightFold | None = None
+        if emit and options.oversight:
+            self._oversight = OversightFold(plugged_annotator(options))
+        self._overseen: OversightUpdated | None = None
 
     def feed(self, record: Record) -> Sequence[Update]:
         """Takes the next record of the session, and gives the updates that follow from it.
@@ -127,13 +135,16 @@ class TrajectoryFold:
             handle = TrajectoryFold._noted
         else:
             handle = _MEASURED.get(record.kind)
-        if handle is None:
+        oversight = self._oversight if record.stream == TRACE else None
+        if handle is None and oversight is None:
             return _NOTHING
         if record.session != self.session:
             raise InvalidInput(
                 f"a record of session {record.session!r} was given to the fold of {self.session!r}"
             )
-        updates = handle(self, record)
+        updates = _NOTHING if handle is None else handle(self, record)
+        if oversight is not None and (overseen := self._oversee(oversight, record)) is not None:
+            updates = [*updates, overseen]
         if self._shared and record.version > self._shared:
             self._leave_origin(record)
         return updates
@@ -261,6 +272,33 @@ class TrajectoryFold:
         why = "the rules cannot read the message" if advice is None else advice.why
         about = Trigger(record, self._version).about(self._index.number)
         return ChatAdvised(*about, move=move, why=why)
+
+    def _oversee(self, fold: OversightFold, record: Record) -> OversightUpdated | None:
+        """How people watch over the agents after a record, if that says something new."""
+        fold.feed(record)
+        if record.role != "human" and record.kind not in _OVERSEEN:
+            return None  # what agents do counts with the next act of a human
+        numbers = fold.measures
+        acts, seconds = numbers.stretches[-1] if numbers.stretches else (0, 0.0)
+        turns = numbers.agent_turns
+        found = OversightUpdated(
+            *Trigger(record, self._version).about(self._index.number),
+            agent_turns=turns,
+            interruptions=numbers.interruptions,
+            interruptions_by_turn=numbers.interruptions / turns if turns else None,
+            questions=numbers.questions,
+            corrections=numbers.corrections,
+            failures=numbers.failures,
+            approvals=numbers.approvals,
+            approves_everything=numbers.approves_everything,
+            latency=numbers.latencies[-1] if numbers.latencies else None,
+            latency_trend=numbers.latency_trend,
+            stretch_acts=acts,
+            stretch_seconds=seconds,
+            attended=numbers.attended_seconds,
+        )
+        before, self._overseen = self._overseen, _unplaced(found)
+        return None if before == self._overseen else found
 
     def _took_action(self, record: Record) -> Sequence[Update]:
         if record.role == "agent" and self._index.number:  # most acts are like this
@@ -502,12 +540,20 @@ class TrajectoryFold:
         )
 
 
+def _unplaced(update: OversightUpdated) -> OversightUpdated:
+    """The same without its place, to compare numbers."""
+    return msgspec.structs.replace(update, round=0, position=0, version=0)
+
+
 def _requested(posed: Posed, record: Record) -> str | None:
     """The key of a session that recorded none, from the human's first act; None if that is not the request."""
     if record.version != _REQUEST or not isinstance(event := record.event, MessageSent):
         return None
     return posed.asked(event.text)
 
+
+_OVERSEEN = frozenset({"ApprovalGiven", "TurnYielded", "SessionClosed"})
+"""Kinds of records that say something of oversight, whoever they are of."""
 
 _REQUEST = 2  # its version in the trace of a session that Duolog ran
 

@@ -48,6 +48,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
             before it.
         idle_cap: seconds, on a real clock: at most so much of the time between an agent's act and
             the human's next is counted as the human's.
+        oversight: also emit ``OversightUpdated``: how people watch over the agents.
     """
 
     rounds: Rounds = "handoff"
@@ -59,6 +60,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     annotator: Annotator = annotate
     timing: Timing = Timing()
     idle_cap: float = 300.0
+    oversight: bool = False
 
 
 def plugged_counter(options: Options) -> TokenCounter:

@@ -11,12 +11,14 @@ from ...engine.events import CloseReason
 from ...engine.records import Record
 from ...engine.rounds import Stage
 from ..chat_control import ChatMove
+from ..oversight import Approvals
 from .points import Point
 
 __all__ = (
     "AnyUpdate",
     "ChatAdvised",
     "EffortUpdated",
+    "OversightUpdated",
     "RatingUpdated",
     "RoundClosed",
     "RoundOpened",
@@ -129,6 +131,44 @@ class EffortUpdated(Update, frozen=True, kw_only=True):
     effort: Mapping[str, float | None]
 
 
+class OversightUpdated(Update, frozen=True, kw_only=True):
+    """How a person watches over the agents of this session, so far; with ``Options(oversight=True)``.
+
+    It follows an act of a human, a decision on an approval, a stop of an agent at work, and the close,
+    if a number has changed. ``docs/measures.md`` defines the numbers.
+
+    Attributes:
+        agent_turns: stretches of acts of agents between acts of humans.
+        interruptions: messages of humans while an action was in flight, and stops of an agent at work.
+        interruptions_by_turn: interruptions / agent turns; None before the first.
+        questions: messages of agents that ask the human something.
+        corrections: messages of humans that correct the agent; None if the rules cannot read them all.
+        failures: messages of humans that report dissatisfaction; None likewise.
+        approvals: the approvals that agents asked for, and what became of them.
+        approves_everything: whether a person approved all that they decided on; None before that.
+        latency: seconds that the last decision by a person took; None before that.
+        latency_trend: seconds by which a decision takes longer than the one before; None for fewer
+            than 3 decisions.
+        stretch_acts: acts in the latest turn of an agent.
+        stretch_seconds: its seconds.
+        attended: seconds that the human attended to this session; None on a virtual clock.
+    """
+
+    agent_turns: int = 0
+    interruptions: int = 0
+    interruptions_by_turn: float | None = None
+    questions: int = 0
+    corrections: int | None = 0
+    failures: int | None = 0
+    approvals: Approvals = Approvals()
+    approves_everything: bool | None = None
+    latency: float | None = None
+    latency_trend: float | None = None
+    stretch_acts: int = 0
+    stretch_seconds: float = 0.0
+    attended: float | None = None
+
+
 class RatingUpdated(Update, frozen=True, kw_only=True):
     """A round's rating is known: a value, or that it is missing.
 
@@ -225,6 +265,7 @@ AnyUpdate: TypeAlias = (
     | RoundClosed
     | UtilityUpdated
     | EffortUpdated
+    | OversightUpdated
     | RatingUpdated
     | ChatAdvised
     | StageChanged

@@ -48,6 +48,8 @@ async def _check_claims(one: Leases, other: Leases) -> None:
     for leases in (one, other):
         held = dict(await leases.holders())
         require(held == {"a": "ann", "b": "ann", "c": "ben"}, f"everybody sees who holds: {held}")
+    held = dict(await one.holders("b"))
+    require(held == {"b": "ann"}, f"a prefix selects names: {held}")
 
 
 async def _check_releases(one: Leases, other: Leases) -> None:

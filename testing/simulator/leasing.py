@@ -134,8 +134,8 @@ class _Away:
     async def release(self, names: Sequence[str], holder: str) -> None:
         await self._leases.release(names, holder)
 
-    async def holders(self) -> Mapping[str, str]:
-        return await self._leases.holders()
+    async def holders(self, prefix: str = "") -> Mapping[str, str]:
+        return await self._leases.holders(prefix)
 
 
 async def _outlive(one: _Holder, name: str, calm: Callable[[], bool]) -> None:

@@ -12,6 +12,7 @@ import pytest
 from duolog.cli import main
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import ApprovalAsked, ApprovalGiven
+from duolog.scoring.display.updates import describe_update
 from duolog.scoring.oversight import (
     Oversight,
     OversightFold,
@@ -20,6 +21,8 @@ from duolog.scoring.oversight import (
     follow_oversight,
     summarise,
 )
+from duolog.scoring.trajectory.fold import TrajectoryFold
+from duolog.scoring.trajectory.updates import AnyUpdate, OversightUpdated
 from duolog.telemetry.log import Log
 
 T = 1_800_000_000.0
@@ -238,3 +241,43 @@ async def test_the_numbers_of_a_log_that_grows_come_when_they_change() -> None:
         only = follow_oversight(log, by="release", admits=lambda one: one.session == "t")
         async with aclosing(only):
             assert list((await anext(only)).groups) == ["2"]
+
+
+async def test_a_watch_streams_the_numbers_of_a_session_as_updates(tmp_path: Path) -> None:
+    options = duolog.Options(oversight=True)
+    live: list[AnyUpdate] = []
+    async with duolog.open(f"sqlite:///{tmp_path}/log.db") as log:
+        log.watch(options=options, on_update=live.append).start()
+        session = await log.session("s", user="p")
+        await session.human.says("Deploy it.", at=T)
+        action = await session.agent.acts("build", at=T + 1)
+        await session.human.says("No, that is wrong. Stop.", at=T + 3)
+        await session.agent.resolves(action, "built", at=T + 4)
+        asked = await session.agent.asks("May I?", action="deploy", at=T + 5)
+        await session.human.approves(asked, source="person", at=T + 8)
+        asked = await session.agent.asks("And this?", at=T + 9)
+        await session.human.approves(asked, source="rule", at=T + 9)
+        await session.agent.says("Done.", at=T + 10)
+        await session.close(durable=True)
+        with anyio.fail_after(60):
+            await log.settle()
+        records = [record async for record in log.read_all(session="s")]
+    found = [update for update in live if isinstance(update, OversightUpdated)]
+    assert found
+    fold = TrajectoryFold("s", options)
+    replayed = [update for record in records for update in fold.feed(record)]
+    assert live == replayed
+    first, interrupted, approved, by_rule, last = found
+    assert (first.agent_turns, first.interruptions_by_turn) == (0, None)
+    assert (interrupted.interruptions, interrupted.interruptions_by_turn) == (1, 1.0)
+    assert interrupted.corrections == 1
+    assert (approved.latency, approved.approves_everything) == (3.0, True)
+    assert approved.attended == 5.0
+    assert by_rule.approvals.by_rule == 1
+    assert (last.agent_turns, last.stretch_acts) == (3, 2)
+    words = describe_update(interrupted)
+    assert words is not None
+    assert words.value == "1 of 1 agent turns interrupted"
+    plain = TrajectoryFold("s")
+    updates = [update for record in records for update in plain.feed(record)]
+    assert updates == [update for update in live if not isinstance(update, OversightUpdated)]

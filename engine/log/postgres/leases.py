@@ -29,7 +29,8 @@ WITH fresh AS (
 SELECT name FROM fresh UNION ALL SELECT name FROM taken"""
 
 _RELEASE: Final = "DELETE FROM {schema}.leases WHERE name = ANY($1::text[]) AND holder = $2"
-_LIVE: Final = "SELECT name, holder FROM {schema}.leases WHERE until > clock_timestamp()"
+_LIVE: Final = """
+SELECT name, holder FROM {schema}.leases WHERE until > clock_timestamp() AND starts_with(name, $1)"""
 
 
 @final
@@ -68,11 +69,11 @@ class PostgresLeases:
 
         await self._reader.call(release)
 
-    async def holders(self) -> dict[str, str]:
+    async def holders(self, prefix: str = "") -> dict[str, str]:
         """The holder of each name; see ``Leases.holders``."""
 
         async def look(connection: Connection) -> dict[str, str]:
-            rows = await connection.fetch(_LIVE.format(schema=self._schema))
+            rows = await connection.fetch(_LIVE.format(schema=self._schema), prefix)
             return {str(name): str(holder) for name, holder in rows}
 
         return await self._reader.call(look)

@@ -27,7 +27,9 @@ WHERE holder = excluded.holder OR claimed + leases.seconds <= :now OR claimed > 
 RETURNING name"""
 
 _RELEASE: Final = "DELETE FROM leases WHERE name = ? AND holder = ?"
-_LIVE: Final = "SELECT name, holder FROM leases WHERE claimed + seconds > :now AND claimed <= :now"
+_LIVE: Final = """
+SELECT name, holder FROM leases
+WHERE claimed + seconds > :now AND claimed <= :now AND substr(name, 1, length(:prefix)) = :prefix"""
 _THERE: Final = "SELECT 1 FROM sqlite_master WHERE name = 'leases'"
 
 
@@ -70,13 +72,13 @@ class SqliteLeases:
 
         await self._change(release)
 
-    async def holders(self) -> dict[str, str]:
+    async def holders(self, prefix: str = "") -> dict[str, str]:
         """The holder of each name; see ``Leases.holders``."""
 
         def look() -> dict[str, str]:
             if self._connection.execute(_THERE).fetchone() is None:
                 return {}
-            return dict(self._connection.execute(_LIVE, {"now": time.time()}))
+            return dict(self._connection.execute(_LIVE, {"now": time.time(), "prefix": prefix}))
 
         return await self._run(look)
 

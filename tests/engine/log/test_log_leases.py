@@ -175,8 +175,8 @@ class Away:
     async def release(self, names: Sequence[str], holder: str) -> None:
         await self.leases.release(names, holder)
 
-    async def holders(self) -> Mapping[str, str]:
-        return await self.leases.holders()
+    async def holders(self, prefix: str = "") -> Mapping[str, str]:
+        return await self.leases.holders(prefix)
 
 
 async def test_what_could_not_be_claimed_while_the_log_was_away_can_be_later(

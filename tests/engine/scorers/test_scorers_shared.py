@@ -8,16 +8,16 @@ from pathlib import Path
 
 import anyio
 import pytest
-from duolog.engine.errors import LogUnavailable, SessionInterrupted
+from duolog.engine.errors import SessionInterrupted
 from duolog.engine.events import ScorerRef, UtilityScored
-from duolog.engine.log.contract import SessionSummary, Store
+from duolog.engine.log.contract import Store
 from duolog.engine.log.follower import CheckpointKey
 from duolog.engine.log.leases import LeaseHolder, LeaseTerms, Leasing
 from duolog.engine.log.open import open_log
 from duolog.engine.records import TRACE, Record
+from duolog.engine.scorers.division import Division, IsNear
 from duolog.engine.scorers.driver import Pace, ScorerDriver
-from duolog.engine.scorers.protocol import Measurement, Scorer, SessionScorer
-from duolog.engine.scorers.shards import SHARDS, ShardKeeper, shard_of
+from duolog.engine.scorers.protocol import Measurement, Scorer, SessionScorer, stream_of
 from duolog.engine.session.runner import run_session
 from duolog.scoring.rescore import rescore
 from duolog.testing import Script, a_session, agent, human, streams
@@ -93,14 +93,16 @@ async def until(reached: Callable[[], bool]) -> None:
 
 
 async def settled(*scorers: ScorerDriver) -> None:
-    """Waits until these have all shards, and nothing waits."""
+    """Waits until nothing waits, and they see each other."""
 
     def reached() -> bool:
         stand = [scorer.statistics() for scorer in scorers]
         behind = any(one.lag or one.waiting for one in stand)
-        return sum(one.shards for one in stand) == SHARDS and not behind
+        return all(one.processes == len(scorers) for one in stand) and not behind
 
     await until(reached)
+    for scorer in scorers:
+        await scorer.settle()
 
 
 async def measured_once(log: Store, *names: str) -> bool:
@@ -147,13 +149,7 @@ async def test_processes_divide_the_sessions_and_take_over_from_who_leaves(path:
         scorers = following(one, marks[0]), following(other, marks[1])
         async with running(scorers[1]):
             async with running(scorers[0]):
-                halves = {(SHARDS // 2, 2)}
-                await until(
-                    lambda: (
-                        {(s.statistics().shards, s.statistics().processes) for s in scorers}
-                        == halves
-                    )
-                )
+                await until(lambda: {s.statistics().processes for s in scorers} == {2})
                 await record(one, *names[:8])
                 await settled(*scorers)
             await record(other, *names[8:])
@@ -197,73 +193,147 @@ async def test_who_was_killed_in_the_middle_is_continued_where_its_checkpoint_is
         assert await measured_once(log, *names)
 
 
-async def test_the_sessions_are_listed_once_for_all_shards(
-    path: str, monkeypatch: pytest.MonkeyPatch
+async def test_the_checkpoint_waits_for_the_sessions_of_other_processes(path: str) -> None:
+    names = [f"s{number}" for number in range(12)]
+    held, free = Marks(at=("s0", 3)), Marks()
+    async with open_log(path) as one, open_log(path) as other:
+        scorers = following(one, held), following(other, free)
+        async with running(*scorers):
+            await until(lambda: {s.statistics().processes for s in scorers} == {2})
+            other_first = next(
+                name for name in names if name != "s0" and not _is_of(scorers[0], name)
+            )
+            held.at = next((name, 3) for name in names if _is_of(scorers[0], name))
+            await record(one, *names)
+            await held.reached.wait()
+            await until(lambda: not scorers[1].statistics().waiting)
+            await scorers[1].save()
+            first = (await anext(one.read(held.at[0]))).position
+            assert await one.checkpoint(*KEY) < first + 3
+            assert (other_first, 1) in free.seen
+            held.go_on.set()
+            await settled(*scorers)
+
+            async def is_saved() -> bool:
+                await scorers[1].save()
+                return await one.checkpoint(*KEY) > first + 3
+
+            with anyio.fail_after(30):
+                while not await is_saved():  # noqa: ASYNC110  (of two processes)
+                    await anyio.sleep(0.01)
+        assert await measured_once(one, *names)
+    assert {name for name, _ in held.seen}.isdisjoint(name for name, _ in free.seen)
+
+
+def _is_of(scorer: ScorerDriver, session: str) -> bool:
+    division = scorer._division
+    return division is not None and division.wait(session, 1) is not None
+
+
+class Writers:
+    """Which process wrote which session last."""
+
+    def __init__(self) -> None:
+        self.last: dict[str, str] = {}
+
+    def of(self, process: str) -> IsNear:
+        return lambda session, version: self.last.get(session) == process
+
+
+@pytest.fixture
+def writers() -> Writers:
+    return Writers()
+
+
+def recording(log: Store, marks: Marks, near: IsNear, terms: LeaseTerms) -> ScorerDriver:
+    assert isinstance(log, Leasing)
+    return ScorerDriver(log, marks.of, KEY, leases=log.leases(), terms=terms, is_near=near)
+
+
+PATIENT = LeaseTerms(looked_at=0.01, grace=3600.0)
+
+
+async def test_the_process_that_wrote_a_session_last_scores_it(path: str, writers: Writers) -> None:
+    names = [f"s{number}" for number in range(10)]
+    marks = Marks(), Marks()
+    async with open_log(path) as one, open_log(path) as other:
+        scorers = (
+            recording(one, marks[0], writers.of("one"), PATIENT),
+            recording(other, marks[1], writers.of("other"), PATIENT),
+        )
+        async with running(*scorers):
+            await until(lambda: {s.statistics().processes for s in scorers} == {2})
+            for name in names:
+                writers.last[name] = "one" if int(name[1:]) % 2 else "other"
+            await record(one, *names)
+            await settled(*scorers)
+        assert await measured_once(one, *names)
+    sessions = [{session for session, _ in one.seen} for one in marks]
+    assert sessions == [{*names[1::2]}, {*names[::2]}]
+    assert all(len(one.seen) == len(set(one.seen)) for one in marks)
+
+
+async def test_a_session_follows_the_process_that_writes_it(path: str, writers: Writers) -> None:
+    marks = Marks(), Marks()
+    async with open_log(path) as one, open_log(path) as other:
+        scorers = (
+            recording(one, marks[0], writers.of("one"), PATIENT),
+            recording(other, marks[1], writers.of("other"), PATIENT),
+        )
+        async with running(*scorers):
+            await until(lambda: {s.statistics().processes for s in scorers} == {2})
+            for number, who in enumerate(("one", "one", "other", "other", "one"), 1):
+                writers.last["s"] = who
+                await one.append("s", [message(f"m{number}")])
+                seen = marks[0] if who == "one" else marks[1]
+                await until(lambda seen=seen, n=number: ("s", n) in seen.seen)  # type: ignore[misc]
+                await settled(*scorers)
+        scored = [r.event async for r in one.read("s", stream=stream_of(Marks.ref))]
+    versions = [event.snapshot for event in scored if isinstance(event, UtilityScored)]
+    assert versions == [1, 2, 3, 4, 5]
+
+
+async def test_if_the_writer_does_not_score_another_process_does(
+    path: str, writers: Writers
 ) -> None:
-    async with open_log(path) as log:
-        await record(log, "s0")
-        sessions, calls = type(log).sessions, []
-
-        def counted(self: Store) -> AsyncIterator[SessionSummary]:
-            calls.append(self)
-            return sessions(self)
-
-        monkeypatch.setattr(type(log), "sessions", counted)
-        scorer = following(log, Marks())
-        async with running(scorer):
-            await settled(scorer)
-        assert len(calls) == 1
-
-
-async def test_the_checkpoints_of_all_shards_are_committed_together(path: str) -> None:
-    names = [f"s{number}" for number in range(SHARDS)]
-    shards = {shard_of(name) for name in names}
-    async with open_log(path) as log:
-        await record(log, *names)
-        scorer = following(log, Marks())
-        async with running(scorer):
-            await settled(scorer)
-            await scorer.save()
-            position = (await log.append("s", [message("a")]))[0].position
-            await settled(scorer)
-            before = log.statistics().groups
-            await scorer.save()
-            assert log.statistics().groups - before < len(shards) // 2
-        for shard in shards:
-            assert await log.checkpoint(f"score/marks/{shard}-of-{SHARDS}", "1") >= position
+    """The process that wrote the session was killed, or does not watch."""
+    marks = Marks(), Marks()
+    terms = LeaseTerms(looked_at=0.01, grace=0.05)
+    async with open_log(path) as one, open_log(path) as other:
+        scorers = (
+            recording(one, marks[0], writers.of("one"), terms),
+            recording(other, marks[1], writers.of("other"), terms),
+        )
+        async with running(*scorers):
+            await until(lambda: {s.statistics().processes for s in scorers} == {2})
+            writers.last["s0"] = "a third one"
+            await record(one, "s0")
+            await settled(*scorers)
+        assert await measured_once(one, "s0")
+    assert sorted(bool(one.seen) for one in marks) == [False, True]
 
 
-async def test_no_checkpoint_passes_what_came_while_the_sessions_were_listed(
-    path: str, monkeypatch: pytest.MonkeyPatch
+async def test_sessions_of_a_process_that_was_killed_are_taken_over(
+    path: str, writers: Writers
 ) -> None:
-    early = "s"  # listed before it has news, the late one after that
-    late = next(n for n in map(str, range(1000)) if shard_of(n) == shard_of(early))
-    held, marks = Marks(at=(late, 2)), Marks()
-    async with open_log(path) as log:
-        for name in (early, late):
-            await log.append(name, [message("a")])
-        scorer = following(log, Marks())
+    names = [f"s{number}" for number in range(6)]
+    killed, left = Marks(at=("s3", 2)), Marks()
+    terms = LeaseTerms(lasts=1.0, renewed=3600.0, looked_at=0.01, grace=0.0)
+    async with open_log(path) as log, open_log(path) as other:
+        writers.last.update(dict.fromkeys(names, "killed"))
+        async with running(recording(log, killed, writers.of("killed"), terms)):
+            await record(log, *names)
+            await killed.reached.wait()
+            assert isinstance(log, Leasing)
+            leases = await log.leases().holders()
+        # As a kill leaves them: nothing was given back.
+        for name, holder in leases.items():
+            await log.leases().claim([name], holder, 1.0)
+        scorer = recording(other, left, writers.of("left"), LeaseTerms(looked_at=0.01, grace=0.0))
         async with running(scorer):
-            await settled(scorer)
-
-        async def listed(self: Store) -> AsyncIterator[SessionSummary]:
-            yield await log.summary(early)
-            for name in (early, late):
-                await log.append(name, [message("b")])
-            yield await log.summary(late)
-
-        def away(self: Store, **_: object) -> None:
-            raise LogUnavailable("it cannot be read now")
-
-        with monkeypatch.context() as patch:
-            patch.setattr(type(log), "sessions", listed)
-            patch.setattr(type(log), "subscribe", away)
-            async with running(following(log, held)):
-                await held.reached.wait()
-        scorer = following(log, marks)
-        async with running(scorer):
-            await settled(scorer)
-    assert (early, 2) in marks.seen
+            with anyio.fail_after(60):
+                while not await measured_once(log, *names):  # noqa: ASYNC110
+                    await anyio.sleep(0.05)
 
 
 async def test_a_scorer_that_cannot_go_on_now_is_tried_again(path: str) -> None:
@@ -291,84 +361,48 @@ async def test_a_session_without_scorers_or_contents_is_passed_over(path: str) -
         assert set(await streams(log, "s0")) == {TRACE}
 
 
-async def test_shards_are_divided_fairly_among_any_number(path: str) -> None:
-    assert {shard_of(f"s{number}") for number in range(1000)} == set(range(SHARDS))
+async def test_sessions_are_divided_fairly_among_any_number(path: str) -> None:
+    names = [f"s{number}" for number in range(300)]
     async with open_log(path) as log:
         assert isinstance(log, Leasing)
-
-        async def nothing(shards: object) -> None:
-            pass
-
-        keepers = [
-            ShardKeeper(
-                LeaseHolder(log.leases(), BRISK),
-                "x",
-                on_taken=nothing,
-                on_left=nothing,
-                on_lost=lambda shard: None,
-            )
-            for _ in range(3)
-        ]
-        for _ in range(3):
-            for keeper in keepers:
-                await keeper.share()
-        held = [shard for keeper in keepers for shard in keeper.mine]
-        assert sorted(held) == list(range(SHARDS))
-        assert {len(keeper.mine) for keeper in keepers} <= {10, 11}
+        divisions = [division(log) for _ in range(3)]
+        for one in (*divisions, *divisions):
+            await one.look()
+        of = [[name for name in names if one.wait(name, 1) is not None] for one in divisions]
+        assert sorted(name for found in of for name in found) == sorted(names)
+        assert all(60 < len(found) < 140 for found in of)
+        assert [one.processes for one in divisions] == [3, 3, 3]
 
 
-async def test_a_shard_that_could_not_be_left_is_left_later(path: str) -> None:
+async def test_a_session_has_one_process_until_it_is_left(path: str) -> None:
     async with open_log(path) as log:
         assert isinstance(log, Leasing)
-        failures = [LogUnavailable("the server is away")]
-
-        async def nothing(shards: object) -> None:
-            pass
-
-        async def leave(shard: int) -> None:
-            if failures:
-                raise failures.pop()
-
-        def keeper() -> ShardKeeper:
-            holder = LeaseHolder(log.leases(), BRISK)
-            return ShardKeeper(
-                holder, "x", on_taken=nothing, on_left=leave, on_lost=lambda shard: None
-            )
-
-        one, other = keeper(), keeper()
-        await one.share()
-        await other.share()
-        with pytest.raises(LogUnavailable):
-            await one.share()
-        await one.share()
-        await other.share()
-        assert len(one.mine) == len(other.mine) == SHARDS // 2
+        one, other = division(log), division(log)
+        assert await one.claim(["s", "t"]) == {"s", "t"}
+        assert await other.claim(["s", "u"]) == {"u"}
+        one.leave("s")
+        assert one.mine == {"t"}
+        assert await other.claim(["s"]) == frozenset()  # not given back yet
+        await one.release()
+        assert await other.claim(["s"]) == {"s"}
 
 
-async def test_a_shard_that_is_lost_while_it_is_taken_up_is_not_worked_on(path: str) -> None:
-    held: set[int] = set()
+async def test_a_session_that_is_lost_is_not_worked_on(path: str) -> None:
     lost = anyio.Event()
-
     async with open_log(path) as log:
         assert isinstance(log, Leasing)
-        leases = log.leases()
-
-        async def take(shards: Sequence[int]) -> None:
-            await leases.claim(["score/x/shard/7"], "ben", 3600.0)
-            await lost.wait()
-            held.update(shards)
-
-        async def nothing(shard: int) -> None:
-            pass
-
-        def lose(shard: int) -> None:
-            held.discard(shard)
-            lost.set()
-
-        holder = LeaseHolder(leases, LeaseTerms(lasts=0.0, renewed=0.001))
-        keeper = ShardKeeper(holder, "x", on_taken=take, on_left=nothing, on_lost=lose)
+        holder = LeaseHolder(log.leases(), LeaseTerms(lasts=0.0, renewed=0.001))
+        one = Division(holder, "x", is_near=None, grace=0.0, on_lost=lambda session: lost.set())
         async with anyio.create_task_group() as tasks:
+            await one.claim(["s", "t"])
+            await log.leases().claim(["score/x/session/s"], "ben", 3600.0)
             tasks.start_soon(holder.keep)
-            await keeper.share()
+            with anyio.fail_after(30):
+                await lost.wait()
             tasks.cancel_scope.cancel()
-    assert held == keeper.mine == {*range(SHARDS)} - {7}
+        assert one.mine == {"t"}
+
+
+def division(log: Leasing) -> Division:
+    holder = LeaseHolder(log.leases(), BRISK)
+    return Division(holder, "x", is_near=None, grace=0.0, on_lost=lambda session: None)

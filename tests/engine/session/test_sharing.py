@@ -215,7 +215,7 @@ class OwnLeases:
     async def release(self, names: Sequence[str], holder: str) -> None:
         pass
 
-    async def holders(self) -> Mapping[str, str]:
+    async def holders(self, prefix: str = "") -> Mapping[str, str]:
         return {}
 
 
