@@ -63,10 +63,18 @@ _SESSION: Final = 256  # of those, of one session; later records are read from t
 _BATCH: Final = 512  # records taken from the log, or scored in the thread, at once
 _QUICK: Final = 64  # records scored on the event loop before it yields to other tasks
 _SAVE: Final = 1.0  # seconds between checkpoints
-_CLAIMS: Final = 256  # sessions that are claimed at once
-_AGAIN: Final = 0.1  # seconds until a session is claimed again that another process still had
-_ELSEWHERE: Final = 4096  # unmeasured sessions of other processes at which the driver stops reading
-_NOTE: Final = 1  # version of the rows that say how far a session is measured
+
+_CLAIMS: Final = 256
+"""The most sessions to claim in one call."""
+
+_AGAIN: Final = 0.1
+"""Seconds until a session that another process still had is claimed again."""
+
+_ELSEWHERE: Final = 4096
+"""Unmeasured sessions of other processes at which the driver stops reading."""
+
+_NOTE: Final = 1
+"""Version of the derived rows that say how far a session is measured."""
 
 
 class Pace(msgspec.Struct, frozen=True, kw_only=True):
@@ -519,7 +527,7 @@ class ScorerDriver:
         return work
 
     def _detach(self, work: _Work) -> None:
-        """Has a session scored here no more; what is at work ends by itself."""
+        """Stops scoring a session here; a task that is at work on it ends by itself."""
         work.mine = False
         if not work.busy:
             self._ready.pop(work.session, None)
@@ -889,7 +897,7 @@ class ScorerDriver:
                 await self._try_to_save()
 
     def _own(self) -> Iterator[int]:
-        """Where the sessions that wait have their first unmeasured record, but for those of others."""
+        """The position of the first unmeasured record of each waiting session, without those of others."""
         for session, first in self._waiting.items():
             work = self._works.get(session) if session in self._elsewhere else None
             if work is None or self._wait(work) is not None:
