@@ -8,10 +8,10 @@ from typing import TypeAlias, final
 
 from ..engine.errors import InvalidInput
 from ..engine.events import Participant
-from ..engine.models.clients.rehearsal import RuleReplies
 from ..engine.models.model_player import model_player
 from ..engine.models.prompting.conversation import ModelConversation
 from ..engine.models.protocol import ModelReply
+from ..engine.models.rehearsal import RuleReplies
 from ..engine.session.actors import Player, playing_new
 from ..engine.session.decisions import Decision, Say
 from ..engine.session.view import View

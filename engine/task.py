@@ -19,10 +19,10 @@ from . import codec
 from .errors import InvalidInput
 from .events import JSON, Participant, SessionOpened
 from .loading import LoadedFrom, entry_points, load, names_code
-from .models.clients.rehearsal import Rehearsal
 from .models.gateway import Models
 from .models.prompting.actions import OfferedAction, submit_action
 from .models.prompting.conversation import ModelUse
+from .models.rehearsal import Rehearsal
 from .plugins import PluginCall
 from .scorers.runner import StopRule
 from .session.actors import Actor

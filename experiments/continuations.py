@@ -13,7 +13,7 @@ from ..engine.errors import InvalidInput, SessionNotFound
 from ..engine.events import JSON, SessionOpened
 from ..engine.loading import names_code
 from ..engine.log.contract import EventLog
-from ..engine.models.clients.recorded import RecordedModel
+from ..engine.models.clients import RecordedModel
 from ..engine.models.gateway import Models
 from ..engine.models.prompting.conversation import ModelUse
 from ..engine.models.traffic.budget import spending

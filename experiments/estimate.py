@@ -16,9 +16,9 @@ from ..engine.errors import InvalidInput, LogNotFound
 from ..engine.events import ModelCalled
 from ..engine.log.open import open_log
 from ..engine.models.calls.call_records import recorded_reply
-from ..engine.models.clients.rehearsal import Rehearsal
 from ..engine.models.gateway import Models
-from ..engine.models.litellm.prices import token_prices
+from ..engine.models.litellm.load import token_prices
+from ..engine.models.rehearsal import Rehearsal
 from ..engine.models.traffic.budget import Spending
 from ..engine.session.simulation import SessionFailure, simulate
 from ..engine.task import Cell

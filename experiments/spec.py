@@ -354,7 +354,7 @@ class Experiment(
         """
         if not self.named_models:
             return None
-        from ..engine.models.clients.per_model import ClientPerModel
+        from ..engine.models.clients import ClientPerModel
         from ..engine.models.gateway import Models
         from ..engine.models.traffic.budget import Budget
         from ..engine.models.traffic.cache import ResponseCache

@@ -31,8 +31,7 @@ from ..engine.events import (
 from ..engine.records import TRACE, Record
 from .chat_export import call_id_of
 from .otel import names
-from .otel.gen_ai import model_named, usage
-from .otel.gen_ai_messages import written
+from .otel.gen_ai import model_named, usage, written
 
 __all__ = ("WrittenTrace", "spans_of", "trace_line")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Generic, NamedTuple, Protocol, TypeVar, final
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar, final
 
 import msgspec
 
@@ -18,15 +18,18 @@ from ..agents.mind import AgentMind
 from ..agents.players import Judged, agent_player
 from ..engine import codec
 from ..engine.errors import InvalidInput
-from ..engine.events import JSON, Participant, SessionOpened
+from ..engine.events import JSON, ActionResolved, ActionTaken, Participant, SessionOpened
 from ..engine.models.gateway import Models
 from ..engine.models.prompting.conversation import ModelUse
 from ..engine.models.prompting.prompts import load_prompts
 from ..engine.problem import problem_key
 from ..engine.scorers.protocol import Scorer, stream_of
 from ..engine.session.actors import Player, Policy, playing_new
+from ..engine.session.decisions import Decision, Finish
 from ..engine.session.environment import Environment
 from ..engine.session.runner import Session
+from ..engine.session.time.timing import Timing
+from ..engine.session.view import View
 from ..engine.task import (
     Brief,
     Cell,
@@ -38,19 +41,20 @@ from ..engine.task import (
     session_id,
     session_seed,
 )
+from ..engine.text import count_words, text_of
 from ..scoring.control_rules import ControlRules
 from ..scoring.display.cards import CARD, Part
 from ..scoring.scorers.registry import ScoringSetting
-from ..users.personas import PERSONAS, find_persona
+from ..users.personas import PERSONAS, Persona, find_persona
 from ..users.players import user_player
 from ..users.simulated import Changing, UserMind
-from .alone import LimitedAlone
 
 __all__ = (
     "HUMAN_ALONE",
     "BestOutput",
     "Case",
     "KitTask",
+    "LimitedAlone",
     "MeasuringTask",
     "TaskScorer",
     "TaskSpec",
@@ -59,6 +63,7 @@ __all__ = (
     "load_brief",
     "numbered",
 )
+
 
 W = TypeVar("W")
 
@@ -455,3 +460,77 @@ class TaskScorer:
         if not found:
             raise InvalidInput("a model read the outputs of this session, and would have to again")
         return found[0]
+
+
+_READ: Final = 0.28
+"""Share of the words of a result that is read: at most 28 % of those of an average page are (Nielsen
+2008, on the data of Weinreich et al. 2008)."""
+
+_OWN: Final = "SnapshotTaken"
+
+
+@final
+class LimitedAlone:
+    """The policy of a person alone, within limits: they read what they find, tire, and settle.
+
+    A first output is finished in any case. After that they stop once their ``stamina`` is used up;
+    and each time they look at it again, one in whom ``contentment`` is c is satisfied with the chance 1 - c.
+
+    Args:
+        policy: their decisions without limits.
+        persona: their persona.
+    """
+
+    def __init__(self, policy: Policy, persona: Persona) -> None:
+        self._policy = policy
+        self._persona = persona
+
+    async def decide(self, view: View) -> Decision:
+        """The next step, or the end."""
+        pending = view.pending
+        if pending is None and not view.in_flight and view.own_snapshot is not None:
+            if view.now >= 60.0 * self._persona.stamina:
+                return Decision((Finish("tired of it"),))
+            content = view.random.random() >= self._persona.contentment
+            if content and _looks_again(view):
+                return Decision((Finish("good enough"),))
+        decision = await self._policy.decide(view)
+        reading = _found(view) * _READ * 60.0
+        if decision == pending or not decision.verbs or not reading:
+            return decision
+        timing = _timing(view)
+        seconds = timing.working(view.role, view, decision) + reading / timing.read_wpm
+        return msgspec.structs.replace(decision, seconds=seconds)
+
+
+def _looks_again(view: View) -> bool:
+    """Whether the last thing that they did was to put up a version of the output."""
+    own = [record.kind for record in view.records if record.actor == view.me]
+    return bool(own) and own[-1] == _OWN
+
+
+def _found(view: View) -> int:
+    """Number of words in the results of their last actions."""
+    words = 0
+    for record in reversed(view.records):
+        event = record.event
+        if isinstance(event, ActionResolved) and event.observation is not None:
+            words += count_words(text_of(event.observation))
+        elif (
+            record.actor == view.me
+            and isinstance(event, ActionTaken)
+            and words
+            or record.actor == view.me
+            and record.kind == _OWN
+        ):
+            break
+    return words
+
+
+def _timing(view: View) -> Timing:
+    """The pace of the session."""
+    held = None if view.opened is None else view.opened.config.get("timing")
+    try:
+        return Timing() if held is None else msgspec.convert(held, Timing)
+    except msgspec.ValidationError:
+        return Timing()

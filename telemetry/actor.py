@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
 from typing import Generic, Literal, TypeAlias, TypeVar, final
 
 import msgspec
 
 from ..engine.codec import digest
-from ..engine.errors import InvalidInput
+from ..engine.errors import InvalidInput, error_text
 from ..engine.events import (
     ActionResolved,
     ActionTaken,
@@ -48,11 +49,16 @@ from ..engine.session.commands import (
 )
 from .jsonable import plain, plain_mapping, shown, text
 from .queue import QueuedCommand, SessionQueue
-from .receipt import Receipt, Ref, check_ref
-from .streamed_message import StreamedMessage
+from .receipt import Awaited, Receipt, Ref, check_ref
 from .tracing import current_traceparent
 
-__all__ = ("Put", "R", "RecordedActor")
+__all__ = (
+    "Put",
+    "R",
+    "RecordedActor",
+    "StreamedMessage",
+)
+
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -602,3 +608,67 @@ def _whole(value: object, what: str) -> int:
     if type(value) is not int:
         raise InvalidInput(f"{what} must be a whole number, not {shown(value)}")
     return value
+
+
+@final
+class StreamedMessage(Generic[R]):
+    """A message that comes in pieces; it is recorded as one when the block is left.
+
+    If the block raises, the text so far is recorded as the beginning of a message, with the reason.
+    If there is no text yet, nothing is recorded.
+
+    Args:
+        say: records the text, and why it was cut off if it was.
+    """
+
+    def __init__(self, say: Callable[[str, str | None], R]) -> None:
+        self._say = say
+        self._pieces: list[str] = []
+
+    def write(self, piece: str) -> None:
+        """Takes the next piece.
+
+        Raises:
+            InvalidInput: it is not a text.
+        """
+        if not isinstance(piece, str):
+            raise InvalidInput(f"a piece must be a text, not {type(piece).__name__}")
+        self._pieces.append(piece)
+
+    @property
+    def text(self) -> str:
+        """The text so far."""
+        return "".join(self._pieces)
+
+    async def __aenter__(self: StreamedMessage[Awaited]) -> StreamedMessage[Awaited]:
+        return self
+
+    async def __aexit__(
+        self: StreamedMessage[Awaited],
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self.text:
+            await self._say(self.text, _cut_by(kind, error))
+
+    def __enter__(self: StreamedMessage[Receipt]) -> StreamedMessage[Receipt]:
+        return self
+
+    def __exit__(
+        self: StreamedMessage[Receipt],
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self.text:
+            self._say(self.text, _cut_by(kind, error))
+
+
+def _cut_by(kind: type[BaseException] | None, error: BaseException | None) -> str | None:
+    """Why a stream ended early; None if it did not."""
+    if kind is None:
+        return None
+    # The message of a cancellation is about the program's tasks, so it is left out.
+    said = error_text(error) if isinstance(error, Exception) else ""
+    return f"{kind.__name__}: {said}" if said else kind.__name__

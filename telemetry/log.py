@@ -7,7 +7,21 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from types import TracebackType
-from typing import Literal, Self, TypeAlias, Unpack, final, get_args
+from typing import (
+    Concatenate,
+    Generic,
+    Literal,
+    ParamSpec,
+    Protocol,
+    Self,
+    TypeAlias,
+    TypeVar,
+    Unpack,
+    cast,
+    final,
+    get_args,
+    overload,
+)
 
 import anyio
 from anyio.abc import TaskGroup
@@ -34,10 +48,57 @@ from .recorder import DEADLINE, LINGER, ROOM, Recorder
 from .scorer_process import ScorerProcess
 from .session import About, Recording
 from .spill import Spill, SpillFiles, is_on_a_server, tallies_beside
-from .store_methods import StoreMethod
 from .tally import TallyFiles
 
-__all__ = ("Log", "Where", "open")
+__all__ = (
+    "HasStore",
+    "Log",
+    "StoreMethod",
+    "Where",
+    "open",
+)
+
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+class HasStore(Protocol):
+    """Something in front of a store."""
+
+    @property
+    def _store(self) -> Store: ...
+
+
+@final
+class StoreMethod(Generic[Parameters, Result]):
+    """A method that passes its call on to the store; signature and documentation are the store's.
+
+    Args:
+        method: the method, as the protocol ``Store`` declares it.
+    """
+
+    def __init__(self, method: Callable[Concatenate[Store, Parameters], Result]) -> None:
+        self._method = method
+        self.__doc__ = method.__doc__
+
+    def __set_name__(self, owner: type[HasStore], name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(
+        self, log: None, owner: type[HasStore], /
+    ) -> Callable[Concatenate[Store, Parameters], Result]: ...
+
+    @overload
+    def __get__(self, log: HasStore, owner: type[HasStore], /) -> Callable[Parameters, Result]: ...
+
+    def __get__(self, log: HasStore | None, owner: type[HasStore], /) -> Callable[..., Result]:
+        """The store's own method, bound; of the class, the declaration."""
+        if log is None:
+            return self._method
+        return cast(Callable[Parameters, Result], getattr(log._store, self._name))
+
 
 Where: TypeAlias = Literal["loop", "thread", "process", "elsewhere"]
 """Where scorers run that watch a log: this event loop, a thread, a separate process, or another program."""

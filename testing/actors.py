@@ -9,8 +9,7 @@ from ..engine.errors import ContextError
 from ..engine.events import JSON, Participant
 from ..engine.rounds import is_act
 from ..engine.session.actors import Actor, Player
-from ..engine.session.context import ActorContext
-from ..engine.session.context_parts.model_line import Reply
+from ..engine.session.context import ActorContext, Reply
 from ..engine.session.decisions import (
     NOTHING,
     Act,

@@ -7,10 +7,10 @@ from typing import final
 
 from ..engine.errors import InvalidInput
 from ..engine.events import Participant
-from ..engine.models.clients.rehearsal import RuleReplies
 from ..engine.models.model_player import model_player
 from ..engine.models.prompting.conversation import Compose, ModelConversation
 from ..engine.models.protocol import Message, ModelReply
+from ..engine.models.rehearsal import RuleReplies
 from ..engine.session.actors import Player, Policy, playing_new
 from ..engine.session.decisions import ChangeProfile, Decision, Rate, Say
 from ..engine.session.view import View

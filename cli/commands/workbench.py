@@ -208,8 +208,7 @@ async def _serve(
     from ...interop.workbench.access.guard import HostNames
     from ...interop.workbench.access.identity import Access, Identity
     from ...interop.workbench.alerts.rules import parse_rule
-    from ...interop.workbench.alerts.sending import send_alerts
-    from ...interop.workbench.alerts.webhook import webhook
+    from ...interop.workbench.alerts.sending import send_alerts, webhook
     from ...interop.workbench.app import PARTS, make_bench, make_workbench
     from ...interop.workbench.take.host import NewSession
     from ...interop.workbench.take.routes import take_part

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from .calls.actor_caller import ActorCaller, model_actor
 from .calls.scorer_caller import ScorerCaller
-from .clients.recorded import RecordedModel
-from .clients.scripted import ScriptedModel
+from .clients import RecordedModel, ScriptedModel
 from .gateway import Models, ModelStatistics, Terms
 from .litellm.client import LiteLLMModel
 from .protocol import (

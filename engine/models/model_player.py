@@ -11,10 +11,10 @@ from ..session.actors import Player, Policy
 from ..session.decisions import Decision, drafted
 from ..session.view import View
 from .calls.actor_caller import model_actor
-from .clients.rehearsal import Rehearsal, RuleReplies
 from .gateway import Models
 from .prompting.conversation import Compose, ModelConversation, ModelPolicy, ModelUse
 from .protocol import Caller, ModelReply
+from .rehearsal import Rehearsal, RuleReplies
 
 __all__ = ("model_player",)
 

@@ -1,11 +1,14 @@
-"""The context of one actor: its inbox, its view, and its verbs.
+"""The context of one actor: its inbox, its model calls, the guard of its turn, its view, and its verbs.
 
 A context belongs to its actor's task, and raises when it is used from another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
+import asyncio
+import math
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import NoReturn, TypeAlias, assert_never, final
 
 import msgspec
@@ -21,11 +24,13 @@ from ..events import (
     DraftDropped,
     FeedbackGiven,
     MessageSent,
+    ModelCalled,
     NoteTaken,
     Participant,
     ProfileChanged,
     ProgressRated,
     SnapshotTaken,
+    Tokens,
     TurnYielded,
 )
 from ..records import Draft, Record
@@ -43,9 +48,6 @@ from .commands import (
     edit_files,
     handle_all,
 )
-from .context_parts.inbox import Inbox
-from .context_parts.model_line import ModelLine
-from .context_parts.turn_guard import TurnGuard
 from .decisions import (
     Act,
     Approve,
@@ -63,9 +65,253 @@ from .decisions import (
 from .sequencer import Sequencer
 from .time.scheduler import Turns, WakeReason
 from .time.timing import Timing
-from .view import View
+from .view import View, Visibility
 
-__all__ = ("ActorContext",)
+__all__ = (
+    "ActorContext",
+    "Inbox",
+    "ModelLine",
+    "Reply",
+    "TurnGuard",
+)
+
+
+_AT_ONCE = 5000
+_INSTANT = 0.001  # seconds in which no actor does that many things
+
+
+@final
+class TurnGuard:
+    """Checks each use of a context: by its actor's own task, in its turn, and not in an endless loop.
+
+    Args:
+        name: the actor's.
+        turns: the session's clock.
+    """
+
+    def __init__(self, name: str, turns: Turns) -> None:
+        self._name = name
+        self._turns = turns
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[object] | None = None
+        self._instant = -math.inf
+        self._uses = 0
+
+    def attach(self) -> None:
+        """Binds the context to the task that runs now: its actor's."""
+        self._loop = asyncio.get_running_loop()
+        self._task = asyncio.current_task()
+
+    def check(self) -> None:
+        """Counts a use of the context.
+
+        Raises:
+            ContextError: it is of another task, or out of turn, or one of thousands at one time.
+        """
+        if asyncio.current_task(self._loop) is not self._task:
+            raise ContextError(
+                f"the context of {self._name!r} was used from a task that is not its actor's; pass "
+                "the other task's result to the actor, and let the actor emit it"
+            )
+        if not self._turns.holds(self._name):
+            raise ContextError(
+                f"it is not the turn of {self._name!r}: its wait was cancelled. Time-outs of "
+                "anyio's measure the wall; wait with news(within=...) for session time to pass"
+            )
+        now = self._turns.now()
+        if now - self._instant > _INSTANT:
+            self._instant, self._uses = now, 0
+        self._uses += 1
+        if self._uses > _AT_ONCE:
+            raise ContextError(
+                f"{self._name!r} has done {self._uses} things at session time {now} without any "
+                "time passing; wait for news, or let work take time"
+            )
+
+    def until(self, seconds: float) -> float:
+        """The session time that many seconds from now.
+
+        Raises:
+            ContextError: that never comes.
+        """
+        if not math.isfinite(seconds):
+            raise ContextError(
+                f"{self._name!r} cannot wait for {seconds} s; leave the time out to wait"
+            )
+        return self._turns.now() + seconds
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """The outcome of a model call, as it is recorded; see ``ModelCalled``."""
+
+    reply: JSON = None
+    tokens: Tokens = Tokens()
+    latency: float = 0.0
+    cost: float | None = None
+    error: str | None = None
+
+    @classmethod
+    def recorded(cls, event: ModelCalled) -> Reply:
+        """The outcome that an event records."""
+        return cls(
+            reply=event.reply,
+            tokens=event.tokens,
+            latency=event.latency,
+            cost=event.cost,
+            error=event.error,
+        )
+
+    def event(self, *, model: str, purpose: str, request: str, attempt: int) -> ModelCalled:
+        """The event that records the outcome; ``request`` is the digest of the request."""
+        return ModelCalled(
+            model=model,
+            purpose=purpose,
+            request=request,
+            reply=self.reply,
+            tokens=self.tokens,
+            latency=self.latency,
+            cost=self.cost,
+            error=self.error,
+            attempt=attempt,
+        )
+
+
+@final
+class ModelLine:
+    """Records one actor's model calls.
+
+    Args:
+        view: the records that the actor can see.
+        guard: of its context.
+        sequencer: records the calls.
+        turns: the session's clock.
+    """
+
+    def __init__(self, view: View, guard: TurnGuard, sequencer: Sequencer, turns: Turns) -> None:
+        self._view = view
+        self._guard = guard
+        self._sequencer = sequencer
+        self._turns = turns
+
+    async def call(
+        self,
+        *,
+        model: str,
+        purpose: str,
+        request: object,
+        send: Callable[[], Awaitable[Reply]],
+        attempt: int = 1,
+    ) -> Reply:
+        """Asks a model, and records the call before the reply is used.
+
+        On re-executing a recorded session the recorded reply is taken, and ``send`` not called.
+
+        Args:
+            model: the model's name.
+            purpose: of the call, e.g. ``act``.
+            request: the whole request, as JSON can say it; its digest is recorded.
+            send: asks, and waits for the reply.
+            attempt: 1 for the first try.
+
+        Raises:
+            Divergence: the recorded session did something else here.
+        """
+        self._guard.check()
+        digest = codec.digest(request)
+        view, sequencer = self._view, self._sequencer
+        held = sequencer.recorded_next
+        if held is None:
+            await sequencer.flush()
+            reply = await send()
+        else:
+            event = held.event
+            if not isinstance(event, ModelCalled) or held.actor != view.me:
+                sequencer.diverge(
+                    held.version,
+                    f"the log holds {held.kind} of {held.actor!r}, now {view.me!r} asks a model",
+                )
+            reply = Reply.recorded(event)
+        called = reply.event(model=model, purpose=purpose, request=digest, attempt=attempt)
+        records = await sequencer.emit(
+            view.role,
+            lambda: [
+                Draft(called, view.me, view.role, self._turns.now(), seen=view.version),
+            ],
+        )
+        # As it was recorded, without secrets: the actor sees the same when it is executed again.
+        recorded = records[-1].event if records else called
+        return Reply.recorded(recorded) if isinstance(recorded, ModelCalled) else reply
+
+    def excused(self) -> AbstractContextManager[None]:
+        """A context for a wait that is sure to end because it has a separate time-out: the actor
+        does not become overdue if it holds the turn meanwhile.
+        """
+        self._guard.check()
+        return self._turns.excused()
+
+    def interrupt(self, why: str | Divergence) -> NoReturn:
+        """Leaves the session as the log has it, to be resumed; see ``ActorContext.interrupt``."""
+        self._guard.check()
+        self._sequencer.interrupt(why)
+
+
+@final
+class Inbox:
+    """Takes the records of a session for one actor, and wakes it when they are news to it.
+
+    News is a cursor against the log, never a flag: records that an actor has not looked at stay here, so
+    that it sees everything once and loses nothing.
+
+    Args:
+        view: the records that the actor can see; it changes only in ``look``.
+        turns: the session's clock.
+    """
+
+    def __init__(self, view: View, turns: Turns) -> None:
+        self._view = view
+        self._turns = turns
+        self._visibility = Visibility(view.me)
+        self._waiting: list[Record] = []
+        self._news = 0
+        self._submitted: int | None = None
+
+    def deliver(self, record: Record) -> None:
+        """Takes the next trace record, as far as the actor may see it."""
+        seen = self._visibility.see(record)
+        if seen is None:
+            return
+        self._waiting.append(seen)
+        if self._visibility.is_news(seen):
+            self._news = seen.version
+            self._turns.wake(self._view.me)
+        elif seen.kind == "SnapshotTaken":
+            self._submitted = seen.version
+
+    def look(self, version: int) -> tuple[Record, ...]:
+        """Brings the view up to date with a trace version; returns the new records."""
+        view = self._view
+        fresh = tuple(self._waiting)
+        self._waiting.clear()
+        for record in fresh:
+            view.feed(record)
+        view.version = max(view.version, version)
+        view.now = self._turns.now()
+        return fresh
+
+    def has_news(self) -> bool:
+        """Whether there is news that the view does not show."""
+        return self._news > self._view.version
+
+    @property
+    def snapshot(self) -> int | None:
+        """Version of the latest snapshot that the actor knows: in its view, or its own submission."""
+        seen = self._view.snapshot.version if self._view.snapshot else None
+        return max(seen or 0, self._submitted or 0) or None
+
+    def owns_any(self, actions: Iterable[int]) -> bool:
+        """Whether any of the actions at these trace versions is the actor's own."""
+        return not self._visibility.mine.isdisjoint(actions)
+
 
 _Base: TypeAlias = int | msgspec.UnsetType | None
 _Simple: TypeAlias = Say | Act | Ask | Approve | Note | ChangeProfile | Rate | Wait | Finish

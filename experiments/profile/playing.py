@@ -15,8 +15,8 @@ from ...engine import codec
 from ...engine.errors import InvalidInput
 from ...engine.loading import names_code
 from ...engine.log.open import open_log
-from ...engine.models.clients.rehearsal import Rehearsal
 from ...engine.models.gateway import Models
+from ...engine.models.rehearsal import Rehearsal
 from ...scoring.metrics.results import Estimate
 from ..manifest import make_manifest
 from ..parts import kind_of, names_variant

@@ -3,18 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
 from ...engine.events import JSON, ModelCalled, Tokens
 from ...telemetry.receipt import Receipt
 from ..importers.conversation.numbers import amount_of, count_of
-from .chunks import CHUNKS, Chunks, Message
-from .content import items_at, mapping_at, prompt_of, text_at
+from .content import items_at, mapping_at, prompt_of, text_at, text_of_block
 from .files import FileTexts, share_kept
 from .tool_calls import ToolCalls, arguments_of, name_of
 from .voice import Voice
 
-__all__ = ("AgentSession",)
+__all__ = ("CHUNKS", "AgentSession", "Chunks", "Message")
+
+
+CHUNKS: Final = frozenset({"user_message_chunk", "agent_message_chunk", "agent_thought_chunk"})
+"""Updates that hold a piece of a message."""
+
+
+class Message(NamedTuple):
+    """A message.
+
+    Attributes:
+        kind: of its chunks.
+        text: all of it.
+        time: of its last chunk.
+    """
+
+    kind: str
+    text: str
+    time: float
+
+
+@final
+class Chunks:
+    """Puts chunks together: those of one kind and one message that follow each other."""
+
+    def __init__(self) -> None:
+        self._kind = ""
+        self._id = ""
+        self._pieces: list[str] = []
+        self._time = 0.0
+
+    def add(self, kind: str, update: JSON, time: float) -> Message | None:
+        """Takes a chunk; gives the message before it, if the chunk begins another."""
+        id = text_at(update, "messageId")
+        done = self.take() if (kind, id) != (self._kind, self._id) else None
+        self._kind, self._id, self._time = kind, id, time
+        self._pieces.append(text_of_block(mapping_at(update, "content")))
+        return done
+
+    def take(self) -> Message | None:
+        """The message so far, which is over; None if there is none."""
+        text = "".join(self._pieces)
+        self._pieces = []
+        message = Message(self._kind, text, self._time) if text else None
+        self._kind = self._id = ""
+        return message
+
 
 _CALLS: Final = frozenset({"tool_call", "tool_call_update"})
 _PASSED_OVER: Final = frozenset({"available_commands_update"})

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Final, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, Literal, NamedTuple
 
-from ...engine.events import JSON, ModelCalled
+import msgspec
+
+from ...engine.events import JSON, ModelCalled, SessionOpened
 from . import names
-from .gen_ai_messages import message, text_part, written
 from .signals import Attributes, MetricMeasured, Signal, SpanEnded, SpanStarted, Value
 
-__all__ = ("ModelNamed", "call_signals", "error_kind", "model_named", "usage")
+__all__ = (
+    "ModelNamed",
+    "call_signals",
+    "error_kind",
+    "message",
+    "model_named",
+    "session_labels",
+    "text_part",
+    "usage",
+    "written",
+)
+
 
 _PROVIDERS: Final[Mapping[str, str]] = {
     "anthropic": "anthropic",
@@ -154,3 +166,35 @@ def _message(reply: Mapping[str, JSON], finish: JSON) -> JSON:
             named = {name: call.get(name) for name in ("id", "name", "arguments")}
             parts.append({"type": "tool_call", **named})
     return message("assistant", parts, finish)
+
+
+def session_labels(opened: SessionOpened) -> dict[str, Value]:
+    """The task, and the first agent: its policy, else its name."""
+    labels: dict[str, Value] = {names.WORKFLOW: opened.task} if opened.task else {}
+    first = next((one for one in opened.participants if one.role == "agent"), None)
+    if first is not None:
+        labels[names.AGENT] = first.policy or first.name
+    return labels
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+def written(value: JSON) -> str:
+    """A value as the JSON text that an attribute can hold."""
+    return _encode(value).decode()
+
+
+def text_part(text: str) -> Mapping[str, JSON]:
+    """A part of a message that is text."""
+    return {"type": "text", "content": text}
+
+
+def message(
+    role: Literal["user", "assistant"], parts: Sequence[JSON], finish: JSON = None
+) -> Mapping[str, JSON]:
+    """A message; with why the model ended it, if a model did."""
+    made: dict[str, JSON] = {"role": role, "parts": parts}
+    if finish is not None:
+        made["finish_reason"] = finish
+    return made

@@ -25,7 +25,7 @@ from ...scoring.trajectory.updates import (
 )
 from . import names
 from .exporter import OtelExport
-from .labels import session_labels
+from .gen_ai import session_labels
 from .providers import LoggerProvider, MeterProvider, TracerProvider
 from .signals import (
     SESSION,

@@ -26,9 +26,7 @@ from ...engine.records import TRACE, Record
 from ...engine.rounds import Round, RoundProjector, Rounds, is_act
 from . import names
 from .evaluations import EVALUATED, SessionContext, evaluation_signals
-from .gen_ai import call_signals
-from .gen_ai_messages import message, text_part, written
-from .labels import session_labels
+from .gen_ai import call_signals, message, session_labels, text_part, written
 from .signals import (
     SESSION,
     Attributes,

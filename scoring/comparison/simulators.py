@@ -4,8 +4,12 @@ Six measures of a session's human are compared: words of a turn, the share of tu
 of vague asks, edits of the output, ratings, and survival by round. Per measure:
 
     difference   mean of the simulated - mean of the people
-    W1, KS       distances of the two distributions, see ``distances``
+    W1           ∫ |F(x) - G(x)| dx, in the unit of x: how far the mass has to be moved
+    KS           max_x |F(x) - G(x)|, 0 to 1
     chance       95 % quantile of a distance when sessions are dealt out at random to the two sides
+
+F and G are the empirical distribution functions. Of lengths of sessions, which may be cut off, they are
+1 - S, with S the product-limit estimate of Kaplan and Meier, up to the last round that both have.
 
 Intervals are seeded percentile bootstraps over sessions of both sides, each drawn anew, since turns of one session
 are not independent. A distance is never below 0, and is above it between two samples of one
@@ -16,8 +20,8 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -25,10 +29,79 @@ from ...engine.errors import InvalidInput
 from ..metrics.numbers import quantile
 from ..metrics.results import Estimate
 from ..metrics.sample import LEVEL
+from ..metrics.survival import survival_curve
 from .behaviour import Behaviour
-from .distances import Distances, distances, survival_distances
 
-__all__ = ("MEASURES", "Audit", "BehaviourGap", "PersonaAudit", "audit")
+__all__ = (
+    "MEASURES",
+    "Audit",
+    "BehaviourGap",
+    "Distances",
+    "PersonaAudit",
+    "audit",
+    "distances",
+    "survival_distances",
+)
+
+
+class Distances(NamedTuple):
+    """How far two distributions are apart.
+
+    Attributes:
+        first: mean of the first.
+        second: mean of the second.
+        wasserstein: W1.
+        ks: the largest difference of the distribution functions.
+    """
+
+    first: float
+    second: float
+    wasserstein: float
+    ks: float
+
+
+def distances(first: Mapping[float, int], second: Mapping[float, int]) -> Distances | None:
+    """The distances of two histograms, of counts by value; None if either is empty."""
+    m, n = sum(first.values()), sum(second.values())
+    if not m or not n:
+        return None
+    below_first = below_second = 0.0
+    moved = largest = 0.0
+    before: float | None = None
+    for value in sorted(first.keys() | second.keys()):
+        if before is not None:
+            moved += abs(below_first - below_second) * (value - before)
+        below_first += first.get(value, 0) / m
+        below_second += second.get(value, 0) / n
+        largest = max(largest, abs(below_first - below_second))
+        before = value
+    return Distances(
+        sum(value * count for value, count in first.items()) / m,
+        sum(value * count for value, count in second.items()) / n,
+        moved,
+        largest,
+    )
+
+
+def survival_distances(
+    first: Sequence[tuple[int, bool]], second: Sequence[tuple[int, bool]]
+) -> Distances | None:
+    """The distances of two survival functions by round; None if either lacks sessions with rounds.
+
+    Args:
+        first: the last round of each session, and whether the human left there.
+        second: likewise.
+
+    Returns:
+        The means are restricted to the rounds that both have: Σ_k S(k), with S(0) = 1.
+    """
+    one = [1.0, *(point.survival for point in survival_curve(first))]
+    other = [1.0, *(point.survival for point in survival_curve(second))]
+    shared = min(len(one), len(other))
+    if shared == 1:
+        return None
+    gaps = [abs(a - b) for a, b in zip(one[:shared], other[:shared], strict=True)]
+    return Distances(sum(one[:shared]), sum(other[:shared]), sum(gaps), max(gaps))
 
 
 class BehaviourGap(msgspec.Struct, frozen=True, kw_only=True):

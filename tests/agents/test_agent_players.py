@@ -6,7 +6,7 @@ import pytest
 from duolog.agents.players import agent_player
 from duolog.engine.errors import InvalidInput
 from duolog.engine.models import Models
-from duolog.engine.models.clients.rehearsal import Rehearsal
+from duolog.engine.models.rehearsal import Rehearsal
 from duolog.engine.task import Brief, Cell, Setting
 
 BRIEF = Brief(description="A toast.", output="Two sentences.")

@@ -27,7 +27,7 @@ from duolog.engine.events import (
     SnapshotTaken,
     TurnYielded,
 )
-from duolog.engine.models.clients.rehearsal import encode_verbs
+from duolog.engine.models.rehearsal import encode_verbs
 from duolog.engine.records import TRACE, Record
 from duolog.engine.session.decisions import Decision, Say
 from duolog.engine.session.environment import ActionSpec

@@ -16,7 +16,7 @@ from duolog.engine.session.decisions import NOTHING, Act, Decision, Finish, Subm
 from duolog.engine.session.limits import Limits
 from duolog.engine.session.view import View
 from duolog.engine.text import count_words, text_of
-from duolog.tasks.alone import LimitedAlone
+from duolog.tasks.kit import LimitedAlone
 from duolog.testing import Workshop, a_session, played
 from duolog.users.personas import Persona
 

@@ -32,10 +32,9 @@ from duolog.scoring.trajectory.updates import (
     Update,
     UtilityUpdated,
 )
-from duolog.telemetry.log import Log
+from duolog.telemetry.log import Log, StoreMethod
 from duolog.telemetry.receipt import Awaited
 from duolog.telemetry.session import Recording
-from duolog.telemetry.store_methods import StoreMethod
 from duolog.testing.contracts.log import check_event_log
 from gated_log import Gate
 from log_measurements import last_utility

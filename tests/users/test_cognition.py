@@ -20,9 +20,8 @@ from duolog.examples.finance.rule_user import FinanceClient, finance_user
 from duolog.examples.finance.world.household import Topic
 from duolog.scoring.check import check_session
 from duolog.users.cognition.adaptation import TAKES_OVER, Adaptation, adapted
-from duolog.users.cognition.mind import LimitedMind, limited_changing, limited_mind
+from duolog.users.cognition.mind import LimitedMind, Satisfaction, limited_changing, limited_mind
 from duolog.users.cognition.perception import LEFT_OUT, Perception
-from duolog.users.cognition.satisfaction import Satisfaction
 from duolog.users.personas import PERSONAS, Cognition, Persona, find_persona
 from duolog.users.simulated import UserIntent
 from hypothesis import given

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from duolog.engine.errors import InvalidInput
 from duolog.engine.models import Models
-from duolog.engine.models.clients.rehearsal import Rehearsal
+from duolog.engine.models.rehearsal import Rehearsal
 from duolog.engine.task import Brief, Cell, Setting
 from duolog.users.players import user_player
 

@@ -25,7 +25,7 @@ from ...errors import (
     ModelRefused,
 )
 from ...logger import get_logger
-from ...session.context_parts.model_line import Reply
+from ...session.context import Reply
 from ..gateway import Models
 from ..protocol import Asker, ModelReply, ModelRequest
 from .call_records import failure_text, recorded_failure, recorded_reply, reply_json

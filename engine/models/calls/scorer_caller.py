@@ -12,7 +12,7 @@ from ...errors import Divergence, SessionInterrupted
 from ...events import ModelCalled, ScorerRef
 from ...records import Record
 from ...scorers.protocol import Measurement, stream_of
-from ...session.context_parts.model_line import Reply
+from ...session.context import Reply
 from ..gateway import Models
 from ..protocol import Asker, ModelReply, ModelRequest
 from .attempts import RetryingCaller

@@ -8,17 +8,22 @@ arrive twice with the same id, but is never lost.
 
 from __future__ import annotations
 
+import json
 import time
+import urllib.request
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from http.client import HTTPException
 from typing import Final, Literal, NamedTuple, final
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
 
 from ....engine.errors import (
     CheckpointConflict,
+    InvalidInput,
     OutcomeUnknown,
     SessionClosedError,
     VersionConflict,
@@ -33,7 +38,12 @@ from ....scoring.trajectory.options import Options
 from .firing import ALERTS, Firing, FiringFold, sent_by
 from .rules import AlertRule, AlertRules
 
-__all__ = ("AlertSender", "send_alerts")
+__all__ = (
+    "AlertSender",
+    "send_alerts",
+    "webhook",
+)
+
 
 _KEPT: Final = 1024
 _AT_ONCE: Final = 16  # alerts that are being sent, or wait for another attempt
@@ -243,3 +253,39 @@ class AlertSender:
             session=firing.session,
             error=error,
         )
+
+
+_PATIENCE: Final = 10.0  # seconds that it has to answer
+
+
+def webhook(address: str) -> Callable[[Firing], None]:
+    """A function that calls a webhook. It raises OSError if the webhook rejects a firing.
+
+    A firing has one ``id``, however often it is sent, so that a receiver can skip duplicates.
+
+    Raises:
+        InvalidInput: the address is not an HTTP address.
+    """
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise InvalidInput(f"a webhook is an address of http or https, not {address!r}")
+
+    def send(firing: Firing) -> None:
+        named = f"{firing.rule}\n{firing.session}\n{firing.cause}"
+        body = {
+            "id": sha256(named.encode()).hexdigest()[:32],
+            "rule": firing.rule,
+            "session": firing.session,
+            "record": firing.number,
+            "position": firing.position,
+        }
+        headers = {"Content-Type": "application/json"}
+        request = urllib.request.Request(address, json.dumps(body).encode(), headers, method="POST")
+        try:
+            with urllib.request.urlopen(request, timeout=_PATIENCE) as answer:
+                answer.read(1)
+        except HTTPError as error:  # holds the answer open
+            error.close()
+            raise
+
+    return send

@@ -10,7 +10,7 @@ from __future__ import annotations
 import pickle
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, final
 
 import anyio
@@ -29,6 +29,8 @@ from ....engine.events import (
     SessionOpened,
 )
 from ....engine.log.contract import EventLog
+from ....engine.log.session_states import SessionStates
+from ....engine.log.summary import FORGOTTEN
 from ....engine.records import TRACE, Record
 from ....scoring.trajectory.fold import TrajectoryFold
 from ....scoring.trajectory.options import Options
@@ -42,8 +44,15 @@ from ....scoring.trajectory.updates import (
 )
 from ..access.disclosure import Disclosure
 from ..access.identity import Identity
+from ..state import Workbench
 
-__all__ = ("Growth", "KeptFolds", "SessionReading")
+__all__ = (
+    "Growth",
+    "KeptFolds",
+    "Readings",
+    "SessionReading",
+)
+
 
 _APART: Final = 2000
 _MOST: Final = 16
@@ -563,3 +572,56 @@ class SessionReading:
                     self.problem = str(error)
         self._then = (count, fold)
         return fold
+
+
+_KEPT: Final = 16
+_RECORDS: Final = 400  # records in one message: if more have come, the page asks for them itself
+
+
+@final
+class Readings:
+    """Readings of sessions; those that were not used for the longest time are dropped.
+
+    Args:
+        workbench: the shared state of the workbench.
+    """
+
+    def __init__(self, workbench: Workbench) -> None:
+        self._workbench = workbench
+        self._held: SessionStates[SessionReading] = SessionStates(_KEPT)
+
+    async def of(self, session: str, identity: Identity) -> SessionReading:
+        """A session as a user may see it now.
+
+        Raises:
+            SessionNotFound: the log has no such session.
+            LogError: the log cannot be read.
+        """
+        name = f"{identity.role}/{identity.actor}/{session}"
+        summary = await self._workbench.log.summary(session)  # raises if there is none
+        held = self._held.get(name)
+        if held is None or (summary.state == FORGOTTEN and not held.erased):
+            held = SessionReading(self._workbench.log, session, identity, self._workbench.options)
+        self._held.keep(name, held)
+        await held.refresh()
+        return held
+
+    async def follow(self, session: str, identity: Identity, after: int) -> AsyncIterator[Growth]:
+        """Yields the new parts of a session after a position of the log, at a limited rate.
+
+        Raises:
+            SessionNotFound: the log has no such session.
+            LogError: the log cannot be read.
+        """
+        index = self._workbench.sessions
+        reading = await self.of(session, identity)  # held here, however many others are looked at
+        done = reading.count_at(after)
+        while True:
+            while reading.count > done:
+                growth = reading.growth(max(done, reading.count - _RECORDS))
+                yield growth
+                done = growth.count
+            if not index.has_news(session, reading.position):
+                await index.wait()
+            await anyio.sleep(self._workbench.limits.pace)
+            await reading.refresh()

@@ -33,8 +33,7 @@ from ..state import Workbench
 from .forking import Forking, ForkRequest, is_kind
 from .page import about_session, command_list, commands, session_contents
 from .pair import Side, pair_contents
-from .reading import Growth, SessionReading
-from .readings import Readings
+from .reading import Growth, Readings, SessionReading
 from .strip import session_strip
 from .transcript import Transcript, difference, document
 from .waiting import waiting_cards

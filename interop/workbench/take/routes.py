@@ -30,10 +30,9 @@ from ..events import message, position_of, streaming
 from ..frame import page
 from ..sharing import people_in
 from ..state import Workbench
-from .changing import stretches
 from .entries import shown_entry
 from .host import Host, NewSession
-from .merging import merge
+from .merging import merge, stretches
 from .outputs import Outputs
 from .page import Sitting, new_contents, take_contents
 from .requests import (

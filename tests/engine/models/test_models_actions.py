@@ -8,7 +8,6 @@ import pytest
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import JSON
 from duolog.engine.models import ToolCall
-from duolog.engine.models.clients.rehearsal import encode_verbs
 from duolog.engine.models.prompting.actions import (
     ActionSpace,
     approve_action,
@@ -19,6 +18,7 @@ from duolog.engine.models.prompting.actions import (
     task_actions,
     wait_action,
 )
+from duolog.engine.models.rehearsal import encode_verbs
 from duolog.engine.session.decisions import Act, Approve, Finish, Note, Say, Submit, Verb, Wait
 from duolog.engine.session.environment import ActionSpec
 from hypothesis import given

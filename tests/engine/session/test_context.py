@@ -23,8 +23,7 @@ from duolog.engine.events import (
 )
 from duolog.engine.records import Record
 from duolog.engine.session.actors import playing
-from duolog.engine.session.context import ActorContext
-from duolog.engine.session.context_parts.model_line import Reply
+from duolog.engine.session.context import ActorContext, Reply
 from duolog.engine.session.decisions import Approve, Decision, Finish, Rate, Say, Wait
 from duolog.engine.session.runner import Session
 from duolog.engine.session.view import View

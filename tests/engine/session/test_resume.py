@@ -27,8 +27,7 @@ from duolog.engine.log.open import open_log
 from duolog.engine.records import ENGINE, TRACE, Draft, Record
 from duolog.engine.scorers.protocol import Measurement, SessionScorer
 from duolog.engine.session.actors import playing
-from duolog.engine.session.context import ActorContext
-from duolog.engine.session.context_parts.model_line import Reply
+from duolog.engine.session.context import ActorContext, Reply
 from duolog.engine.session.decisions import Submit
 from duolog.engine.session.fork import fork
 from duolog.engine.session.limits import Limits

@@ -29,8 +29,7 @@ from duolog.engine.log.contract import Advance, EventLog
 from duolog.engine.log.open import open_log
 from duolog.engine.records import TRACE, Draft, Record
 from duolog.engine.session.actors import playing
-from duolog.engine.session.context import ActorContext
-from duolog.engine.session.context_parts.model_line import Reply
+from duolog.engine.session.context import ActorContext, Reply
 from duolog.engine.session.decisions import NOTHING, Decision, Note, Say, Verb, Wait
 from duolog.engine.session.environment import Action, ActionSpec, Environment, Outcome
 from duolog.engine.session.limits import Limits

@@ -19,8 +19,7 @@ from duolog.engine.redacting import (
     said_of,
 )
 from duolog.engine.redaction import REMOVED
-from duolog.engine.session.context import ActorContext
-from duolog.engine.session.context_parts.model_line import Reply
+from duolog.engine.session.context import ActorContext, Reply
 from duolog.engine.session.runner import Session, run_session
 from duolog.testing import a_session, agent, human, put_records
 

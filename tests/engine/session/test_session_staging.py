@@ -32,8 +32,7 @@ from duolog.engine.scorers.protocol import (
     measurement_id,
     stream_of,
 )
-from duolog.engine.session.context import ActorContext
-from duolog.engine.session.context_parts.model_line import Reply
+from duolog.engine.session.context import ActorContext, Reply
 from duolog.engine.session.environment import Action, Outcome
 from duolog.engine.session.runner import Session, run_session
 from duolog.testing import Script, Workshop, a_session, agent, human, played, streams

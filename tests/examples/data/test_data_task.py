@@ -16,7 +16,7 @@ from duolog.engine.events import (
 )
 from duolog.engine.log.open import open_log
 from duolog.engine.models import Models
-from duolog.engine.models.clients.rehearsal import Rehearsal
+from duolog.engine.models.rehearsal import Rehearsal
 from duolog.engine.records import Record
 from duolog.engine.session.runner import Session, run_session
 from duolog.engine.task import NOBODY, Cell, Setting

@@ -18,8 +18,8 @@ from duolog.engine.events import (
     SnapshotTaken,
     UtilityScored,
 )
-from duolog.engine.models.clients.rehearsal import Rehearsal
 from duolog.engine.models.gateway import Models
+from duolog.engine.models.rehearsal import Rehearsal
 from duolog.engine.records import Record
 from duolog.engine.task import NOBODY, Cell, Setting
 from duolog.examples.finance.finance_task import finance_task

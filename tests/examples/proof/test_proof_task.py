@@ -17,8 +17,8 @@ from duolog.engine.events import (
     SnapshotTaken,
     UtilityScored,
 )
-from duolog.engine.models.clients.rehearsal import Rehearsal
 from duolog.engine.models.gateway import Models
+from duolog.engine.models.rehearsal import Rehearsal
 from duolog.engine.records import Record
 from duolog.engine.session.fork import fork
 from duolog.engine.session.runner import Session

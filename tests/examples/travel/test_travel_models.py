@@ -30,8 +30,8 @@ from duolog.engine.models import (
     ScriptedModel,
     Terms,
 )
-from duolog.engine.models.clients.rehearsal import Rehearsal
 from duolog.engine.models.prompting.conversation import ModelUse
+from duolog.engine.models.rehearsal import Rehearsal
 from duolog.engine.records import TRACE, Record
 from duolog.engine.session.runner import Session, run_session
 from duolog.engine.task import Cell, Setting

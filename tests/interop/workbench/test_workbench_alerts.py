@@ -21,8 +21,7 @@ from duolog.interop.workbench.alerts.history import AlertHistory, Fired
 from duolog.interop.workbench.alerts.page import fired_row
 from duolog.interop.workbench.alerts.routes import alert_messages
 from duolog.interop.workbench.alerts.rules import AlertRules, parse_rule
-from duolog.interop.workbench.alerts.sending import AlertSender, send_alerts
-from duolog.interop.workbench.alerts.webhook import webhook
+from duolog.interop.workbench.alerts.sending import AlertSender, send_alerts, webhook
 from duolog.scoring.index.lines import SessionLines
 from duolog.scoring.index.sessions import SessionIndex
 from duolog.testing.records import RecordWriter

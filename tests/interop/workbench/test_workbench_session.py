@@ -31,8 +31,7 @@ from duolog.engine.records import Draft, Record
 from duolog.interop.workbench.access.disclosure import Disclosure
 from duolog.interop.workbench.access.identity import Identity
 from duolog.interop.workbench.session.forking import ForkRequest
-from duolog.interop.workbench.session.reading import SessionReading
-from duolog.interop.workbench.session.readings import Readings
+from duolog.interop.workbench.session.reading import Readings, SessionReading
 from duolog.scoring.trajectory.fold import TrajectoryFold
 from duolog.scoring.trajectory.options import Options
 from duolog.testing.records import RecordWriter
@@ -397,7 +396,7 @@ async def test_what_was_erased_is_not_shown_from_what_was_read_before() -> None:
 async def test_a_session_that_is_followed_is_not_read_anew_because_others_are_looked_at(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("duolog.interop.workbench.session.readings._KEPT", 1)
+    monkeypatch.setattr("duolog.interop.workbench.session.reading._KEPT", 1)
     began: list[str | None] = []
     read_all = MemoryLog.read_all
 

@@ -10,8 +10,13 @@ import pytest
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import Participant, ProgressRated
 from duolog.scoring.comparison.behaviour import Behaviour, BehaviourFold, simulated_as
-from duolog.scoring.comparison.distances import distances, survival_distances
-from duolog.scoring.comparison.simulators import MEASURES, BehaviourGap, audit
+from duolog.scoring.comparison.simulators import (
+    MEASURES,
+    BehaviourGap,
+    audit,
+    distances,
+    survival_distances,
+)
 from duolog.testing.records import RecordWriter
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,20 +1,26 @@
-"""A model that repeats the replies in a log, so that sessions can be run again without a model."""
+"""Clients that reach no model, and one made of clients: recorded replies, scripted ones, one client per model."""
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Mapping
 from typing import final
 
 import anyio
+import anyio.lowlevel
 
-from ...errors import Divergence, InvalidInput
-from ...events import ModelCalled
-from ...log.contract import EventLog
-from ...records import TRACE, Record
-from ..calls.call_records import recorded_failure, recorded_reply
-from ..protocol import ModelReply, ModelRequest, request_digest
+from ..errors import Divergence, InvalidInput
+from ..events import ModelCalled
+from ..log.contract import EventLog
+from ..records import TRACE, Record
+from .calls.call_records import recorded_failure, recorded_reply
+from .protocol import ModelClient, ModelReply, ModelRequest, request_digest
 
-__all__ = ("RecordedModel",)
+__all__ = (
+    "ClientPerModel",
+    "RecordedModel",
+    "ScriptedModel",
+)
 
 
 @final
@@ -74,3 +80,40 @@ class RecordedModel:
                         calls.setdefault(asker, deque()).append(record)
                 self._calls[session], self._ends[session] = calls, end  # whole, or not at all
             return calls
+
+
+@final
+class ScriptedModel:
+    """Answers as a function says.
+
+    Args:
+        answer: gives the reply, or just its text; what it raises is raised. (A ``ModelError`` counts
+            as a call that failed.)
+    """
+
+    def __init__(self, answer: Callable[[ModelRequest], ModelReply | str]) -> None:
+        self._answer = answer
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        """Answers at once."""
+        await anyio.lowlevel.checkpoint()
+        reply = self._answer(request)
+        return ModelReply(text=reply, finish="stop") if isinstance(reply, str) else reply
+
+
+@final
+class ClientPerModel:
+    """A client made of clients.
+
+    Args:
+        clients: by the name of the model.
+        otherwise: for all other models.
+    """
+
+    def __init__(self, clients: Mapping[str, ModelClient], otherwise: ModelClient) -> None:
+        self._clients = dict(clients)
+        self._otherwise = otherwise
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        """Asks once; see ``ModelClient``."""
+        return await self._clients.get(request.model, self._otherwise).complete(request)

@@ -12,13 +12,20 @@ from typing import TypeAlias, final
 
 import msgspec
 
-from ...errors import InvalidInput
-from ...events import JSON, Tokens
-from ...session.decisions import Act, Approve, Decision, Finish, Note, Say, Submit, Verb, Wait
-from ..prompting.prompt_context import CHARACTERS_PER_TOKEN
-from ..protocol import Asker, ModelReply, ModelRequest, ToolCall
+from ..errors import InvalidInput
+from ..events import JSON, Tokens
+from ..session.decisions import Act, Approve, Decision, Finish, Note, Say, Submit, Verb, Wait
+from .prompting.prompt_context import CHARACTERS_PER_TOKEN
+from .protocol import Asker, ModelReply, ModelRequest, ToolCall
 
-__all__ = ("Answer", "Price", "Rehearsal", "RuleReplies", "encode_verbs")
+__all__ = (
+    "Answer",
+    "Price",
+    "Rehearsal",
+    "RuleReplies",
+    "encode_verbs",
+)
+
 
 Answer: TypeAlias = Callable[[ModelRequest], Awaitable[ModelReply]]
 """Replies to a request by an actor's rules."""
