@@ -19,6 +19,7 @@ from ..engine.errors import InvalidInput
 from ..engine.session.actors import Policy
 from ..engine.session.decisions import NOTHING, Decision
 from ..engine.session.view import View
+from ..engine.text import suggestion
 from ..scoring.control_rules import ControlRules
 from .adaptive import Adaptive
 from .careful import Careful
@@ -96,7 +97,7 @@ def check_kind(kind: str) -> None:
         InvalidInput: there is no such kind.
     """
     if kind not in KINDS:
-        raise InvalidInput(f"unknown agent {kind!r}; choose from {', '.join(KINDS)}")
+        raise InvalidInput(f"unknown agent {kind!r}{suggestion(kind, KINDS)}")
 
 
 def make_agent(kind: str, mind: AgentMind, rules: ControlRules | None = None) -> Policy:

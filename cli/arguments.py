@@ -76,7 +76,7 @@ def numbers(text: str, what: str) -> tuple[int, ...]:
     for name in choices(text, what):
         if not name.isdecimal() or int(name) < 1:
             raise InvalidInput(
-                f"{what} expects whole numbers from 1, separated by commas, not {name!r}"
+                f"{what} expects whole numbers from 1, separated by commas, got {name!r}"
             )
         found.append(int(name))
     return tuple(dict.fromkeys(found))
@@ -94,5 +94,5 @@ def seconds_in(text: str, what: str) -> float:
     except ValueError:
         seconds = math.nan
     if not 0 < seconds < math.inf:
-        raise InvalidInput(f"{what} takes a time such as 90s, 30m, 12h or 7d, not {text!r}")
+        raise InvalidInput(f"{what} expects a time such as 90s, 30m, 12h or 7d, got {text!r}")
     return seconds

@@ -69,7 +69,7 @@ def take_log_options(arguments: Sequence[str]) -> tuple[list[str], LogOptions]:
             continue
         value = value if equals else next(given, "")
         if value not in choices:
-            raise InvalidInput(f"{name} takes one of {', '.join(choices)}, not {value!r}")
+            raise InvalidInput(f"{name} expects one of {', '.join(choices)}, got {value!r}")
         found[name] = value
     return rest, LogOptions(found.get("--log-level"), found.get("--log-format"))
 

@@ -137,6 +137,8 @@ def name_of(log: EventLog) -> str:
 def _suggestion(name: str, names: Sequence[str]) -> str:
     from difflib import get_close_matches
 
+    from ..engine.text import one_of
+
     if not names:
         return ": the log holds none"
     close = [other for other in names if name.lower() in other.lower()]
@@ -144,7 +146,7 @@ def _suggestion(name: str, names: Sequence[str]) -> str:
     close = close or [heads[head] for head in get_close_matches(name, heads, cutoff=0.7)]
     close = close or get_close_matches(name, names[:10_000], cutoff=0.5)
     if close:
-        return "; did you mean " + " or ".join(close[:3]) + "?"
+        return f"; did you mean {one_of(close[:3])}?"
     return f"; duolog sessions lists the {len(names)} that there are"
 
 

@@ -21,7 +21,7 @@ from ..scoring.comparison.pairs import OUTCOME, PairBy, compare
 from ..scoring.comparison.sensitivity import sensitivity
 from ..scoring.index.query import SessionQuery, parse_query
 from ..scoring.index.select import check_labels, select
-from ..scoring.metrics import Convention, EffortAxis, Numbers
+from ..scoring.metrics import LABELS, Convention, EffortAxis, Numbers
 from ..scoring.metrics.forks import compare_forks, without_forks
 from ..scoring.oversight import Oversight, OversightReport, fold_oversight, summarise
 from ..scoring.report import (
@@ -203,7 +203,7 @@ def oversight_of(
         query: which sessions; None for all.
 
     Raises:
-        InvalidInput: a source is not a log, or the query names a label that no session has.
+        InvalidInput: a source is not a log, or no session has the label, or one that the query names.
         LogError: a log cannot be read.
     """
     if directory_of(sources) is not None or any(map(is_file, sources)):
@@ -217,6 +217,8 @@ def oversight_of(
     for source in sources:
         for group, one in run(partial(read, source)):
             groups.setdefault(group, []).append(one)
+    if by not in LABELS and set(groups) == {""}:
+        raise InvalidInput(f"no session has a label {by!r} to group by")
     return OversightReport(
         by=by, groups={group: summarise(some) for group, some in sorted(groups.items())}
     )

@@ -57,8 +57,9 @@ def in_our_words(message: str) -> str:
 
 def _alternatives(listed: str) -> str:
     """``'a', 'b', 'c'`` as ``a, b or c``; options stay as they are."""
-    names = [name.strip().strip("'") for name in listed.split(",")]
-    return " or ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
+    from ..engine.text import one_of  # imported only on an error
+
+    return one_of([name.strip().strip("'") for name in listed.split(",")])
 
 
 def _of_value(found: re.Match[str]) -> str:

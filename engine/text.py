@@ -18,6 +18,7 @@ __all__ = (
     "natural",
     "new_lines",
     "new_words",
+    "one_of",
     "quantity",
     "suggestion",
     "text_of",
@@ -116,6 +117,11 @@ def natural(text: str) -> tuple[str | int, ...]:
     return tuple(parts)
 
 
+def one_of(names: Sequence[str]) -> str:
+    """Names to choose from: ``a``, ``a or b``, ``a, b or c``."""
+    return " or ".join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)
+
+
 def suggestion(name: str, known: Iterable[str]) -> str:
     """A hint at the name that may have been meant, for the end of an error message.
 
@@ -131,6 +137,6 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     names = sorted(set(known))
     close = get_close_matches(name, names, n=3, cutoff=0.6)
     if close:
-        return "; did you mean " + " or ".join(repr(match) for match in close) + "?"
+        return f"; did you mean {one_of([repr(match) for match in close])}?"
     shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
     return f"; choose from {shown}"

@@ -23,6 +23,7 @@ from ..engine.session.limits import Limits
 from ..engine.session.runner import Session, SessionResult, run_session
 from ..engine.session.time.timing import Timing
 from ..engine.task import Cell, OwnPart, Setting, Task
+from ..engine.text import suggestion
 from ..scoring.live import score_log
 from ..scoring.metrics.forks import Fork, compare_forks
 from ..scoring.stopping import ToleranceStop
@@ -262,7 +263,7 @@ class Continuations:
             if changed is not None and not (
                 name in known or (kind == "user" and plays(name, known))
             ):
-                raise InvalidInput(f"unknown {kind} {name!r}; choose from {', '.join(known)}")
+                raise InvalidInput(f"unknown {kind} {name!r}{suggestion(name, known)}")
         setting = parts.put_into(self._setting(opened, models, unstopped=changes.unstopped))
         session = session_of(task, cell, setting)
         if session.opened.config.get("source") != opened.config.get("source"):

@@ -37,6 +37,7 @@ from ..engine.task import (
     kind_of_agent,
     locate_task,
 )
+from ..engine.text import suggestion
 from ..users.personas import is_persona_file, read_persona
 
 __all__ = (
@@ -443,8 +444,7 @@ def variants_of(names: Sequence[str] | None, task: Task) -> dict[str, AgentVaria
         if names_variant(name):
             kind = kind_of_agent(name)
             if kind not in task.agents:
-                known = ", ".join(task.agents)
-                raise InvalidInput(f"unknown agent {kind!r} to vary; choose from {known}")
+                raise InvalidInput(f"unknown agent {kind!r} to vary{suggestion(kind, task.agents)}")
             found[variant_name(name)] = _variant(name, task)
     return found
 

@@ -20,6 +20,7 @@ from ..engine.session.actors import Part, Player, actor_of
 from ..engine.session.environment import Environment, NoEnvironment
 from ..engine.session.runner import Session
 from ..engine.task import Brief, Cell, Setting, opening, session_clock, session_id, session_seed
+from ..engine.text import suggestion
 from ..scoring.scorers.utility import Missing, Score, SnapshotUtility, as_score
 from ..users.personas import PERSONAS
 from ..users.players import user_player
@@ -182,7 +183,7 @@ class SimpleTask:
         instance = self._instances.get(cell.instance)
         if instance is None:
             raise InvalidInput(
-                f"unknown instance {cell.instance!r}; choose from {', '.join(self._instances)}"
+                f"unknown instance {cell.instance!r}{suggestion(cell.instance, self._instances)}"
             )
         recorded = {**setting.recorded(cell), **setting.config}
         posed: dict[str, JSON] = msgspec.to_builtins(instance)
@@ -238,9 +239,7 @@ class SimpleTask:
             _check_rules(cell.agent, cell.model, "--models")
             return Player(Participant(name="agent", role="agent", policy=cell.agent), actor)
         if self._brief is None and cell.agent not in setting.agents:
-            raise InvalidInput(
-                f"unknown agent {cell.agent!r}; choose from {', '.join(self.agents)}"
-            )
+            raise InvalidInput(f"unknown agent {cell.agent!r}{suggestion(cell.agent, self.agents)}")
         return agent_player(session, cell, setting, brief=self._brief or _NO_BRIEF)
 
     def _user(self, session: str, cell: Cell, setting: Setting) -> Player:
@@ -252,7 +251,7 @@ class SimpleTask:
                 Participant(name="user", role="human", policy="rules", persona=cell.user), actor
             )
         if self._brief is None and not own:
-            raise InvalidInput(f"unknown user {cell.user!r}; choose from {', '.join(self.users)}")
+            raise InvalidInput(f"unknown user {cell.user!r}{suggestion(cell.user, self.users)}")
         return user_player(session, cell, setting, brief=self._brief or _NO_BRIEF)
 
     def _scorers(

@@ -208,7 +208,7 @@ def find_persona(name: str) -> Persona:
     base, *settings = name.split(_SETS)
     persona = PERSONAS.get(base)
     if persona is None:
-        raise InvalidInput(f"unknown user {base!r}; choose from {', '.join(PERSONAS)}")
+        raise InvalidInput(f"unknown user {base!r}{suggestion(base, PERSONAS)}")
     if not settings:
         return persona
     given: dict[str, object] = {}
@@ -305,7 +305,7 @@ def _changed(persona: Persona, given: Mapping[str, object], who: str) -> Persona
             fit = msgspec.convert(value, _TYPES[key], strict=False)
         except msgspec.ValidationError:
             said = "none" if value is None else value
-            raise InvalidInput(f"{who}: {key} takes {_range(key)}, not {said}") from None
+            raise InvalidInput(f"{who}: {key} expects {_range(key)}, got {said}") from None
         (limits if key in Cognition.__struct_fields__ else own)[key] = fit
     cognition = msgspec.structs.replace(persona.cognition, **limits)
     return msgspec.structs.replace(persona, **own, cognition=cognition)

@@ -33,7 +33,7 @@ def check_names(names: Sequence[str]) -> tuple[str, ...]:
     for name in names:
         if not _NAME.fullmatch(name):
             raise InvalidInput(
-                f"--agent-env takes the name of a variable, such as OPENAI_API_KEY, not {name!r}"
+                f"--agent-env expects the name of a variable, such as OPENAI_API_KEY, got {name!r}"
             )
         if name.upper().startswith(_OWN):
             raise InvalidInput(

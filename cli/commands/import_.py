@@ -184,8 +184,10 @@ def _importer(source: str, form: str, *, grows: bool) -> Importer | None:
     if form == _AUTO:
         return _recognised(Path(source), grows=grows)
     if form not in importer_names():
-        known = ", ".join([_AUTO, _OWN, *importer_names()])
-        raise InvalidInput(f"--format: unknown value {form!r}; choose from {known}")
+        from ...engine.text import suggestion
+
+        known = suggestion(form, [_AUTO, _OWN, *importer_names()])
+        raise InvalidInput(f"--format: unknown value {form!r}{known}")
     if source == _PIPE:
         raise InvalidInput(f"a pipe is read as {_OWN} only; name a file for {form}")
     return _for(Path(source), find_importer(form))

@@ -32,7 +32,7 @@ _AUDITED = 200  # resamples of the distances from real people
     "profile",
     short_help="Says what kind of collaborator a model is, and what scaffold it needs.",
     epilog=example(
-        "duolog profile gpt-4o --user-model gpt-4o-mini --budget 20 --html profile.html",
+        "duolog profile gpt-4o --user-model gpt-4o-mini --budget-cost 20 --html profile.html",
         "duolog profile gpt-4o --tasks travel,data --dry-run",
         "duolog profile looper",
         "duolog profile exec:./my_agent.py --tasks tutoring",
@@ -65,7 +65,10 @@ def profile_command(
     budget: Annotated[
         float | None,
         typer.Option(
-            metavar="DOLLARS", help="Stop when all calls together have cost this much.", min=0
+            "--budget-cost",
+            metavar="DOLLARS",
+            help="Stop when all calls together have cost this much.",
+            min=0,
         ),
     ] = None,
     user_model: options.UserModel = None,

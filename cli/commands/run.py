@@ -193,7 +193,7 @@ def _patience(text: str | None) -> int | str | None:
         return text
     if text.isdecimal() and int(text) > 0:
         return int(text)
-    raise InvalidInput(f"--patience takes a number of rounds, 1 or more, or {_OFF}, not {text!r}")
+    raise InvalidInput(f"--patience expects a number of rounds, 1 or more, or {_OFF}, got {text!r}")
 
 
 def _listed(text: str | None, option: str) -> tuple[str, ...] | None:

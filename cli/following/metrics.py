@@ -58,7 +58,7 @@ def parse_address(text: str) -> tuple[str, int]:
     """
     host, _, port = text.rpartition(":")
     if not port.isdecimal() or int(port) > 65535:
-        raise InvalidInput(f"--metrics takes PORT or HOST:PORT, not {text!r}")
+        raise InvalidInput(f"--metrics expects PORT or HOST:PORT, got {text!r}")
     return host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port)
 
 

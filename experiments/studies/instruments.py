@@ -112,15 +112,15 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             if not isinstance(value, str) or len(value) > _LONGEST:
                 raise InvalidInput(f"{self.name} takes a text of at most {_LONGEST:,} characters")
         elif isinstance(value, bool) or not isinstance(value, int | float):
-            raise InvalidInput(f"{self.name} takes a number, not {value!r}")
+            raise InvalidInput(f"{self.name} expects a number, got {value!r}")
         elif self.type == "scale" and value not in self.points:
             raise InvalidInput(
-                f"{self.name} takes {self._low} to {self._high} in steps of {self.step}, not {value}"
+                f"{self.name} expects {self._low} to {self._high} in steps of {self.step}, got {value}"
             )
         elif self.low is not None and value < self.low:
-            raise InvalidInput(f"{self.name} takes {self.low} or more, not {value}")
+            raise InvalidInput(f"{self.name} expects at least {self.low}, got {value}")
         elif self.high is not None and value > self.high:
-            raise InvalidInput(f"{self.name} takes {self.high} or less, not {value}")
+            raise InvalidInput(f"{self.name} expects at most {self.high}, got {value}")
         return value
 
 

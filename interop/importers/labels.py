@@ -63,7 +63,7 @@ def labels_from(
     for text in others:
         key, _, value = (part.strip() for part in text.partition("="))
         if not key or not value:
-            raise InvalidInput(f"--label takes key=value, not {text!r}")
+            raise InvalidInput(f"--label expects key=value, got {text!r}")
         if key in _OWN:
             raise InvalidInput(f"use --{key} instead of --label {key}=...")
         if key in group:

@@ -13,6 +13,7 @@ from ...engine.errors import InvalidInput
 from ...engine.events import ActionTaken, MessageSent
 from ...engine.loading import entry_points
 from ...engine.plugins import PluginCall
+from ...engine.text import suggestion
 from .json_sniff import Shape, shape_of
 from .protocol import Diagnostic, Foreign, Importer, Reading
 
@@ -46,7 +47,7 @@ def find_importer(name: str) -> Importer:
     """
     found = [entry for entry in entry_points(group=GROUP) if entry.name == name]
     if not found:
-        raise InvalidInput(f"unknown format {name!r}; choose from {', '.join(importer_names())}")
+        raise InvalidInput(f"unknown format {name!r}{suggestion(name, importer_names())}")
     if len({entry.value for entry in found}) > 1:
         packages = ", ".join(sorted(entry.value for entry in found))
         raise InvalidInput(f"several packages offer an importer {name!r}: {packages}")

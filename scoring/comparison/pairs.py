@@ -151,8 +151,8 @@ def compare(
     there = {} if coded is None else coded.counts(np.arange(len(columns)))
     for name in ordered:
         if name not in there:
-            known = ", ".join(sorted(there)) or "none"
-            raise InvalidInput(f"no session has {label} {name!r} to compare; choose from {known}")
+            known = suggestion(name, there)
+            raise InvalidInput(f"no session has {label} {name!r} to compare{known}")
     assert coded is not None
     quantities = quantities_of(facts, check_taus(taus))
     for outcome in outcomes:

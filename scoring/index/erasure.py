@@ -95,7 +95,7 @@ def duration(text: str, option: str) -> float:
     seconds = float(found[1]) * _UNITS[found[2]] if found is not None else 0.0
     if seconds <= 0:
         raise InvalidInput(
-            f"{option} takes a number of minutes, hours, days or weeks (30m, 12h, 90d, 2w), got {text!r}"
+            f"{option} expects a number of minutes, hours, days or weeks (30m, 12h, 90d, 2w), got {text!r}"
         )
     return seconds
 

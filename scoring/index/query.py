@@ -437,4 +437,4 @@ def _number(key: str, text: str, whole: int | None) -> float:
 def _not_taken(key: str, text: str, whole: int | None) -> InvalidInput:
     kind = "a number" if whole is None else f"a whole number from {whole}"
     example = "0.5..0.8" if whole is None else "2..4"
-    return InvalidInput(f"{key} takes {kind}, a range such as {example}, or none, not {text!r}")
+    return InvalidInput(f"{key} expects {kind}, a range such as {example}, or none, got {text!r}")

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...engine.errors import InvalidInput
 from ...engine.log.summary import FORGOTTEN
-from ...engine.text import quantity
+from ...engine.text import quantity, suggestion
 from ..columns.rows import PROCESS_MEASURES
 from ..columns.table import TAG, Columns, Flags, Floats, Integers
 from ..trajectory.points import NO_ROUND, UNDECIDED, Trajectory, undecided
@@ -161,8 +161,8 @@ def chosen_labels(columns: Columns, group_by: Sequence[str] | None) -> tuple[str
                 "no reviewer has tagged a session to group by: duolog review LOG SESSION --tag TAG --by NAME"
             )
         if len(columns) and name not in present:
-            known = ", ".join(sorted(present)) or "none"
-            raise InvalidInput(f"no session has a label {name!r} to group by; choose from {known}")
+            known = suggestion(name, present) if present else "; sessions have none"
+            raise InvalidInput(f"no session has a label {name!r} to group by{known}")
     return tuple(dict.fromkeys(group_by))
 
 

@@ -70,7 +70,7 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
         percent: the number is a share, shown as a percentage.
         relative: the interval is shown as percentages, too.
         signed: a positive number has a plus sign.
-        p: a p-value, which is shown as ``< .001`` if it is smaller.
+        p: a p-value, which is shown as ``< 0.001`` if it is smaller.
     """
 
     places: int = 3
@@ -80,15 +80,15 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     signed: bool = False
     p: bool = False
 
-    def text(self, value: float | None, *, zero: bool = True) -> str:
-        """The number; ``zero``: with a 0 before the point."""
+    def text(self, value: float | None, *, narrow: bool = False) -> str:
+        """The number; ``narrow``: a percentage without decimals."""
         if value is None:
             return ABSENT
         if self.p:
-            return "< .001" if value < 0.001 else number(value, zero=False)
+            return "< 0.001" if value < 0.001 else number(value)
         if self.percent:
-            return percent(value)
-        shown = number(value, self.places, zero=zero)
+            return percent(value, 0 if narrow else 1)
+        shown = number(value, self.places)
         return f"+{shown}" if self.signed and value > 0 and shown.strip("0.") else shown
 
     def span(self, low: float | None, high: float | None) -> str:
@@ -140,13 +140,13 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     link: str = ""
     below: str = ""
 
-    def text(self, *, zero: bool = True) -> str:
-        """The cell as text, without its interval."""
+    def text(self, *, narrow: bool = False) -> str:
+        """The cell as text, without its interval; ``narrow``: percentages without decimals."""
         if self.shown is not None:
             return self.shown
         if isinstance(self.value, str):
             return self.value
-        return self.format.text(self.value, zero=zero) + "*" * self.marked
+        return self.format.text(self.value, narrow=narrow) + "*" * self.marked
 
     def span(self) -> str:
         """The interval as text; empty if there is none."""
@@ -462,9 +462,9 @@ def number(value: float | None, places: int = 3, *, zero: bool = True) -> str:
     return text
 
 
-def percent(value: float | None) -> str:
-    """A share as a percentage with one decimal."""
-    return ABSENT if value is None else f"{number(100 * value, 1)}%"
+def percent(value: float | None, places: int = 1) -> str:
+    """A share as a percentage with ``places`` decimals."""
+    return ABSENT if value is None else f"{number(100 * value, places)}%"
 
 
 def heading(title: str, *columns: Column, splits: bool = False) -> Heading:

@@ -68,14 +68,14 @@ def _title(title: str, about: str, width: int) -> Text:
 class _Set:
     """A column as it is set: its title, and each cell with the text below it."""
 
-    def __init__(self, columns: Sequence[Column], *, zero: bool, indent: str = "") -> None:
+    def __init__(self, columns: Sequence[Column], *, narrow: bool, indent: str = "") -> None:
         one = columns[0]
         self.left = one.left
-        self.cells = [indent + clean(cell.text(zero=zero)) for cell in one.cells]
+        self.cells = [indent + clean(cell.text(narrow=narrow)) for cell in one.cells]
         self.below = [cell.span() for cell in one.cells]
         self.title = clean(one.title)
         for other in columns[1:]:  # joined: a relative number next to the absolute one
-            more = [cell.text() for cell in other.cells]
+            more = [cell.text(narrow=narrow) for cell in other.cells]
             wide, long = (
                 max(map(len, [*self.cells, one.title])),
                 max(map(len, [*more, other.title])),
@@ -96,16 +96,16 @@ class _Block:
         table: the table.
         headings: those to draw; the labels come before them.
         gap: characters between columns.
-        zero: numbers have a 0 before the point.
+        narrow: percentages have no decimals.
     """
 
     def __init__(
-        self, table: Table, headings: Sequence[Heading], gap: int = 2, *, zero: bool = True
+        self, table: Table, headings: Sequence[Heading], gap: int = 2, *, narrow: bool = False
     ) -> None:
         indent = "  " if len(table.labels) > 1 else ""
         self._table = table
         self._gap = gap
-        names = [_Set([one], zero=zero, indent=indent) for one in table.labels[-1:]]
+        names = [_Set([one], narrow=narrow, indent=indent) for one in table.labels[-1:]]
         self._spans = [("", names)]
         for heading in headings:
             columns: list[list[Column]] = []
@@ -114,7 +114,7 @@ class _Block:
                     columns[-1].append(one)
                 else:
                     columns.append([one])
-            sets = [_Set(some, zero=zero) for some in columns]
+            sets = [_Set(some, narrow=narrow) for some in columns]
             if sets:
                 self._spans.append((clean(heading.title), sets))
         self._spreads = [self._spread(*span) for span in self._spans]
@@ -162,8 +162,8 @@ class _Block:
 
 def _blocks(table: Table, width: int) -> Iterator[Text]:
     """A table as one block if the width allows, else as few blocks as possible."""
-    for gap, zero in ((2, True), (1, True), (1, False)):
-        whole = _Block(table, table.headings, gap, zero=zero)
+    for gap, narrow in ((2, False), (1, False), (1, True)):
+        whole = _Block(table, table.headings, gap, narrow=narrow)
         if whole.width <= width:
             yield whole.draw()
             return

@@ -22,6 +22,7 @@ from ...engine.models.prompting.conversation import ModelUse
 from ...engine.plugins import error_with_place
 from ...engine.rounds import Rounds
 from ...engine.scorers.protocol import Scorer
+from ...engine.text import suggestion
 from .criterion import Criterion
 from .utility import Missing, Score, SnapshotUtility, as_score
 
@@ -85,8 +86,8 @@ def find_scorer(name: str) -> ScorerPlugin:
         return _Held(name, loaded.value, loaded.origin.digest[:8])
     found = [entry for entry in entry_points(group=GROUP) if entry.name == name]
     if not found:
-        known = ", ".join(scorer_names())
-        raise InvalidInput(f"unknown scorer {name!r}; choose from {known}, and file.py:Name")
+        known = suggestion(name, scorer_names())
+        raise InvalidInput(f"unknown scorer {name!r}{known}; your own is file.py:Name")
     if len({entry.value for entry in found}) > 1:
         packages = ", ".join(sorted(entry.value for entry in found))
         raise InvalidInput(f"several packages offer a scorer {name!r}: {packages}")

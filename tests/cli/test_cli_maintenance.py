@@ -136,8 +136,8 @@ def test_sessions_of_a_filter_are_erased_in_copies_too(
     [
         ((), "name a session, or sessions by --where or --older-than"),
         ((DINNER, "--where", "task=menu"), "name a session, or sessions"),
-        (("--older-than", "soon"), "--older-than takes a number"),
-        (("--where", "utility=high"), "utility takes a number"),
+        (("--older-than", "soon"), "--older-than expects a number"),
+        (("--where", "utility=high"), "utility expects a number"),
         (("--where", "tusk=menu"), "unknown label or property 'tusk'"),
     ],
 )

@@ -37,6 +37,8 @@ def test_it_prints_groups_by_any_label(log: str, capsys: pytest.CaptureFixture[s
     assert "v7 (1)" in capsys.readouterr().out
     assert main(["oversight", log, "release=3"]) == 0
     assert "no session that meets this" in capsys.readouterr().err
+    assert main(["oversight", log, "--by", "relase"]) == 2
+    assert "no session has a label 'relase' to group by" in capsys.readouterr().err
 
 
 def test_a_report_has_the_same_numbers(log: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -202,7 +202,10 @@ def test_the_help_names_all_states_and_keys() -> None:
     [
         (["agnet=auto"], "unknown label or property 'agnet'; did you mean 'agent'?"),
         (["state=finnished"], "unknown state 'finnished'; did you mean 'finished'?"),
-        (["utility=high"], "utility takes a number, a range such as 0.5..0.8, or none, not 'high'"),
+        (
+            ["utility=high"],
+            "utility expects a number, a range such as 0.5..0.8, or none, got 'high'",
+        ),
         (["--sort", "utilty"], "cannot be sorted by 'utilty'; did you mean 'utility'?"),
     ],
 )

@@ -108,6 +108,6 @@ def test_every_persona_is_found_by_its_name(name: str) -> None:
 
 def test_an_unknown_persona_is_refused_with_the_known_ones() -> None:
     with pytest.raises(
-        InvalidInput, match="unknown user 'grumpy'; choose from proactive, feedback, lazy"
+        InvalidInput, match="unknown user 'grumpy'; choose from bounded, feedback, lazy"
     ):
         find_persona("grumpy")

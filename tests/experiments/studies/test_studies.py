@@ -275,7 +275,7 @@ def test_the_scales_of_nasa_tlx_have_21_points_and_the_pairs_are_15() -> None:
     items = items_of("nasa-tlx", (), weights=True)
     assert [list(item.points) for item in items[:6]] == [list(range(0, 101, 5))] * 6
     assert len(items) == 6 + 15
-    with pytest.raises(InvalidInput, match="0 to 100 in steps of 5, not 7"):
+    with pytest.raises(InvalidInput, match="0 to 100 in steps of 5, got 7"):
         items[0].take(7)
 
 

@@ -82,7 +82,7 @@ def test_without_labels_there_are_none() -> None:
 
 @pytest.mark.parametrize("text", ["team", "=a", "team=", " = ", ""])
 def test_a_label_has_a_key_and_a_value(text: str) -> None:
-    with pytest.raises(InvalidInput, match="--label takes key=value"):
+    with pytest.raises(InvalidInput, match="--label expects key=value"):
         labels_from(others=[text])
 
 

@@ -362,7 +362,7 @@ async def test_operators_add_and_remove_rules_in_the_page() -> None:
             for rule, why in (
                 ("tau=2", "already"),
                 ("utilty=1", "did you mean 'utility'?"),
-                ("utility=much", "takes a number"),
+                ("utility=much", "expects a number"),
                 ("", "an alert is a query"),
                 ("x" * 500, "at most"),
             ):

@@ -208,7 +208,7 @@ async def test_conditions_are_chips_that_can_be_taken_away() -> None:
             "utilty=1",
             "unknown label or property &#x27;utilty&#x27;; did you mean &#x27;utility&#x27;?",
         ),
-        ("utility=high", "utility takes a number"),
+        ("utility=high", "utility expects a number"),
         ("agnt=a", "did you mean &#x27;agent&#x27;?"),
     ],
 )

@@ -154,7 +154,7 @@ def test_durations(text: str, seconds: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "90", "0d", "-1d", "d", "1y", "1e9d"])
 def test_what_is_no_duration_is_refused(text: str) -> None:
-    with pytest.raises(InvalidInput, match="--older-than takes"):
+    with pytest.raises(InvalidInput, match="--older-than expects"):
         duration(text, "--older-than")
 
 
