@@ -22,7 +22,6 @@ from .records import TRACE, Record
 __all__ = (
     "PRODUCTIVE",
     "Round",
-    "RoundCount",
     "RoundProjector",
     "Rounds",
     "Stage",
@@ -82,11 +81,6 @@ class Round(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return self.update is not None
 
     @property
-    def human_led(self) -> bool:
-        """Whether a human acted in it, the initial request included."""
-        return self.human_acts > 0 or self.requested
-
-    @property
     def words_only(self) -> bool:
         """Whether its only acts are messages of humans, for example a goodbye."""
         return not self.agent_acts and self.messages == self.human_acts
@@ -110,72 +104,6 @@ def is_blank(snapshot: SnapshotTaken) -> bool:
     return not content.strip() if isinstance(content, str) else not content and content != 0
 
 
-@final
-class RoundCount:
-    """Counts rounds by handoff from acts alone, for the projector and the list of sessions.
-
-    If the session was opened without a request, an agent's messages before the first human act are
-    a greeting: they hand over nothing, so the first request does not end round 1.
-
-    Args:
-        number: of the current round.
-        acted: the state of its acts; see the property ``acted``.
-
-    Attributes:
-        number: of the current round; 0 if the session has not begun.
-        agent_acts: acts of agents in it that hand over.
-        greeted: messages of agents that may be a greeting, counted until the first human act; None
-            if they cannot be one, or no longer.
-    """
-
-    __slots__ = ("agent_acts", "greeted", "number")
-
-    def __init__(self, number: int = 1, acted: int = 0) -> None:
-        self.number = number
-        self.agent_acts = max(acted, 0)
-        self.greeted = -1 - acted if acted < 0 else None
-
-    @property
-    def acted(self) -> int:
-        """The state of the current round's acts, as stores keep it: how many acts of agents hand
-        over, or -1 - n after n messages that may be a greeting.
-        """
-        return self.agent_acts if self.greeted is None else -1 - self.greeted
-
-    @property
-    def handed_over(self) -> bool:
-        """Whether an agent has acted in the current round, so that a human act ends it."""
-        return self.agent_acts > 0
-
-    def opened(self, *, requested: bool) -> None:
-        """Counts the opening of the session, with or without a request."""
-        if not requested and not self.agent_acts and self.number <= 1:
-            self.greeted = 0
-
-    def agent_acted(self, *, message: bool = False) -> None:
-        """Counts an act of an agent."""
-        if self.greeted is None:
-            self.agent_acts += 1
-        elif message:
-            self.greeted += 1
-        else:  # the agent began without a request, so its earlier messages are not a greeting
-            self.agent_acts = self.greeted + 1
-            self.greeted = None
-
-    def human_acted(self) -> bool:
-        """Counts an act of a human; True if it opens a round."""
-        self.greeted = None
-        opens = self.handed_over
-        if opens:
-            self.begin()
-        return opens
-
-    def begin(self) -> None:
-        """Begins the next round."""
-        self.number += 1
-        self.agent_acts = 0
-
-
 def is_unproductive(rating: int | None) -> bool:
     """Whether a rating says that a round was unproductive; a missing rating does not."""
     return rating is not None and rating < PRODUCTIVE
@@ -187,15 +115,22 @@ class RoundProjector:
 
     Args:
         convention: how rounds are counted.
+
+    Attributes:
+        convention: how rounds are counted.
+        number: of the current round.
     """
 
     def __init__(self, convention: Rounds = "handoff") -> None:
         self.convention = convention
-        self._count = RoundCount()
+        self.number = 1
         self._first = 1
         self._last = 0
         self._last_act: int | None = None
         self._human = self._agent = self._messages = 0
+        self._handing = 0  # acts of agents in the current round that hand over
+        # Messages of agents that may be a greeting, until the first human act; None if they cannot be one.
+        self._greeting: int | None = None
         self._requested = False
         self._snapshot: int | None = None
         self._update: int | None = None
@@ -215,7 +150,7 @@ class RoundProjector:
         if role != "human" or kind not in ACTS:
             return False
         if self.convention == "handoff":
-            return self._count.handed_over
+            return self._handing > 0
         if kind not in _COLLABORATIVE and not collaborative:
             return False
         return self._acted or self._requested or kind != "MessageSent"
@@ -235,12 +170,11 @@ class RoundProjector:
         if kind in ACTS:
             role = record.role
             if role == "agent":
-                self._agent += 1
-                self._count.agent_acted(message=kind == "MessageSent")
+                self._agent_acted(message=kind == "MessageSent")
             elif role == "human":
                 if self.opens(kind, role, collaborative=self._is_collaborative(record)):
                     over = self._close(version)
-                self._count.greeted = None
+                self._greeting = None
                 self._human += 1
                 self._messages += kind == "MessageSent"
             else:
@@ -254,7 +188,8 @@ class RoundProjector:
             event = record.event
             if isinstance(event, SessionOpened):
                 self._requested = is_requested(event)
-                self._count.opened(requested=self._requested)
+                if not self._requested and not self._handing and self.number == 1:
+                    self._greeting = 0
         elif kind == "SessionClosed":
             self._last = version
             self._closed = True
@@ -267,27 +202,30 @@ class RoundProjector:
 
         It does the same as ``feed``, but faster: most records of a long trace are such actions.
         """
-        self._agent += 1
-        self._count.agent_acted()
+        self._agent_acted(message=False)
         self._acted = True
         self._last_act = self._last = version
+
+    def _agent_acted(self, *, message: bool) -> None:
+        self._agent += 1
+        if self._greeting is None:
+            self._handing += 1
+        elif message:
+            self._greeting += 1
+        else:  # the agent began without a request, so its earlier messages are not a greeting
+            self._handing = self._greeting + 1
+            self._greeting = None
 
     def copy(self) -> RoundProjector:
         """An independent projector that has taken the same records."""
         twin = RoundProjector.__new__(RoundProjector)
         twin.__dict__.update(self.__dict__)
-        twin._count = RoundCount(self._count.number, self._count.acted)
         return twin
 
     @property
     def current(self) -> Round:
         """The open round, or the last one if the session is closed."""
         return self._round(self._last, self._closed)
-
-    @property
-    def number(self) -> int:
-        """Number of the current round."""
-        return self._count.number
 
     @property
     def snapshot(self) -> int | None:
@@ -306,14 +244,14 @@ class RoundProjector:
 
     def _round(self, last: int, closed: bool) -> Round:
         return Round(
-            number=self._count.number,
+            number=self.number,
             first=self._first,
             last=last,
             last_act=self._last_act,
             human_acts=self._human,
             agent_acts=self._agent,
             messages=self._messages,
-            requested=self._requested and self._count.number == 1,
+            requested=self._requested and self.number == 1,
             snapshot=self._snapshot,
             update=self._update,
             stage=self.stage,
@@ -340,7 +278,8 @@ class RoundProjector:
         """Closes the current round, since the act at this version opens the next."""
         over = self._round(version - 1, closed=True)
         self._refining = self._refining or self._update is not None
-        self._count.begin()
+        self.number += 1
+        self._handing = 0
         self._first = version
         self._last_act = self._snapshot = self._update = None
         self._human = self._agent = self._messages = 0

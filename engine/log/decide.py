@@ -44,7 +44,7 @@ class Known:
     """The part of a log that a decision needs; a decision brings it up to date.
 
     A session that is not here does not exist, nor does an id or a consumer that a group asks about: the
-    store has looked all of them up. If what was decided is not written, ``forget_all`` starts afresh.
+    store has looked all of them up. If what was decided is not written, the store clears the sessions.
 
     Args:
         where: the log, for messages.
@@ -68,11 +68,6 @@ class Known:
         self.consumers: dict[tuple[str, str], int] = {}
         self.chained = False
         self.stored = stored
-
-    def forget_all(self) -> None:
-        """Knows nothing any more of sessions, ids and consumers."""
-        self.sessions.clear()
-        self.forget_questions()
 
     def forget_questions(self) -> None:
         """Knows nothing any more of the ids and consumers that the last group asked about."""

@@ -264,11 +264,6 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True):
                 columns[name] = _taken(column, rows)
         return Columns(**columns)
 
-    def with_ratings(self, rating: NDArray[np.int8]) -> Columns:
-        """The same sessions with other ratings."""
-        rounds = msgspec.structs.replace(self.rounds, rating=rating)
-        return msgspec.structs.replace(self, rounds=rounds)
-
 
 def _holds(tag: str, tags: tuple[str, ...]) -> bool:
     return tag in tags

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import final
 from zlib import crc32
 
@@ -136,9 +136,8 @@ class Panels:
 
 def report_figures(report: Numbers, panels: Panels) -> list[Figure]:
     """All figures for which a report has numbers."""
-    curve = curves(panels, name=curve_name(report.axis), axis=_ACROSS[report.axis])
     drawn = [
-        curve,
+        curves(panels, report.axis),
         tokens(panels, report),
         quintiles(panels, report),
         survival(panels),
@@ -152,23 +151,9 @@ def curve_name(axis: EffortAxis) -> str:
     return "curve" if axis == "rounds" else f"curve-{axis}"
 
 
-def curves(
-    panels: Panels,
-    of: Callable[[Group], Sequence[CurvePoint]] = lambda group: group.curve,
-    *,
-    name: str = "curve",
-    axis: str = "Rounds",
-) -> Figure | None:
-    """Scaling curves: mean utility against rounds, or another measure of effort; None without one.
-
-    Args:
-        panels: the groups by panel.
-        of: the curve of a group.
-        name: of the figure.
-        axis: title of the axis across.
-    """
-    found = {id(group): of(group) for group in panels.groups}
-    points = [point for curve in found.values() for point in curve]
+def curves(panels: Panels, axis: EffortAxis = "rounds") -> Figure | None:
+    """Scaling curves: mean utility against rounds, or another measure of effort; None without one."""
+    points = [point for group in panels.groups for point in group.curve]
     if not points:
         return None
     most = max(point.reached for point in points)
@@ -178,22 +163,23 @@ def curves(
     left, right = min(xs) - margin, max(xs) + margin
     whole = all(x.is_integer() for x in xs)
     automated = any(group.reference.value is not None for group in panels.groups)
-    legend = panels.keys("line", [group for group in panels.groups if found[id(group)]])
+    legend = panels.keys("line", [group for group in panels.groups if group.curve])
+    across = _ACROSS[axis]
     return Figure(
-        name=name,
-        title="Scaling curve" if name == "curve" else f"Utility against {axis.lower()}",
+        name=curve_name(axis),
+        title="Scaling curve" if axis == "rounds" else f"Utility against {across.lower()}",
         note=(
-            f"Mean utility against {axis[0].lower()}{axis[1:]}; shorter sessions carried forward. "
+            f"Mean utility against {across[0].lower()}{across[1:]}; shorter sessions carried forward. "
             "Shaded: ±1\u00a0SEM over N sessions. Dot area: sessions that reached that point."
         ),
-        x=Axis(title=axis, low=left, high=right, ticks=axis_ticks(left, right, 8, whole=whole)),
+        x=Axis(title=across, low=left, high=right, ticks=axis_ticks(left, right, 8, whole=whole)),
         y=Axis(title="Mean utility", low=low, high=high, ticks=axis_ticks(low, high, 6)),
         series=panels.series,
         panels=[
             Panel(
                 title=_title(key),
                 note=_size(groups),
-                lines=_lines([(panels.place(g.group), found[id(g)]) for g in groups], most),
+                lines=_lines([(panels.place(g.group), g.curve) for g in groups], most),
                 rules=[
                     Rule(x=(left, right), y=(value, value), automated=True)
                     for value in {

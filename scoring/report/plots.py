@@ -11,33 +11,18 @@ from typing import TYPE_CHECKING, Any, Final, Literal, final
 
 from ...engine.errors import InvalidInput, MissingExtra
 from ...engine.log.exchange.output_file import OutputRules, check_output, output_file
-from ..metrics import Numbers, aggregate, effort_curve
-from ..trajectory.points import Trajectory
 from .document import Axis, Dot, Figure, Key, Line, Mark, Panel, Rule
-from .drawings import AUTOMATED, Panels, curves, report_figures
+from .drawings import AUTOMATED
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Sheet
 
-__all__ = ("FORMATS", "SETTINGS", "draw_figure", "save_figures", "write_figures")
+__all__ = ("FORMATS", "SETTINGS", "draw_figure", "write_figures")
 
 FORMATS = ("png", "svg", "pdf")
 """The formats that figures are written in."""
-
-_AXES: Mapping[str, str] = {
-    "rounds": "Human-led rounds",
-    "acts": "Acts of the human",
-    "tokens_written": "Tokens that the human wrote",
-    "tokens_read": "Tokens that the human had to read",
-    "deferrals": "Vague requests of the human",
-    "seconds": "Session time that the human spent (s)",
-    "agent_tokens": "Tokens that the agent generated",
-    "human_tokens": "Tokens that the human generated",
-    "token_ratio": "Agent tokens per human token",
-}
-"""Axis titles of the measures of effort."""
 
 _NO_DATES: Mapping[str, Mapping[str, None]] = {
     "png": {"Software": None},
@@ -95,83 +80,6 @@ SETTINGS: Mapping[str, object] = {
 """Settings of matplotlib for all figures; the salt makes the ids within an SVG repeatable."""
 
 
-def save_figures(
-    source: Numbers | Sequence[Trajectory],
-    directory: str | os.PathLike[str],
-    formats: Sequence[str] = ("png", "svg"),
-    *,
-    series: Sequence[str] | None = None,
-    efforts: Sequence[str] = (),
-    rules: OutputRules = OutputRules(),  # noqa: B008  (immutable)
-) -> list[Path]:
-    """Draws a report's figures and writes them into a directory, which is created if it does not exist.
-
-    ``curve``: mean utility by round. ``tokens``: tokens of agent against human. ``ratio``: final
-    performance by quintile of that ratio. ``survival``: whose human is still there. Those without
-    numbers are left out. The same report gives the same files, byte for byte. Each figure has its caption in
-    a text file of its name.
-
-    Args:
-        source: a report, or trajectories, which are then reported under ``formal``.
-        directory: where to write; files of the same names are replaced, unless they are logs.
-        formats: of ``png``, ``svg``, ``pdf``.
-        series: the labels that distinguish lines within a panel; by default the agent, if it
-            varies. All other labels that vary make panels.
-        efforts: measures of effort to draw a curve against as well, as in ``Point.effort``; needs
-            trajectories as the source.
-        rules: what the files may take the place of.
-
-    Returns:
-        The files written.
-
-    Raises:
-        MissingExtra: matplotlib is not installed.
-        InvalidInput: a format is unknown, a label or measure does not occur, or the directory
-            cannot be written.
-    """
-    report = source if isinstance(source, Numbers) else aggregate(source, bootstrap=0)
-    for name in series or ():
-        if name not in report.group_by:
-            known = ", ".join(report.group_by) or "none"
-            raise InvalidInput(
-                f"no label {name!r} to distinguish series by; the report has: {known}"
-            )
-    if efforts and isinstance(source, Numbers):
-        raise InvalidInput("curves against effort are drawn from trajectories, not from a report")
-    panels = Panels(report, series)
-    found = report_figures(report, panels)
-    if not isinstance(source, Numbers):
-        found[1:1] = [_by_effort(panels, report, source, measure) for measure in efforts]
-    return write_figures(found, directory, formats, rules)
-
-
-def _by_effort(
-    panels: Panels, report: Numbers, trajectories: Sequence[Trajectory], measure: str
-) -> Figure:
-    """The curve against a measure of effort.
-
-    Raises:
-        InvalidInput: no session has it.
-    """
-    members: dict[tuple[str | None, ...], list[Trajectory]] = {}
-    for item in trajectories:
-        if not item.baseline:
-            key = tuple(item.group.get(name) for name in report.group_by)
-            members.setdefault(key, []).append(item)
-
-    found = curves(
-        panels,
-        lambda group: effort_curve(
-            members.get(tuple(group.group.get(name) for name in report.group_by), []), measure
-        ),
-        name=f"curve-{measure}",
-        axis=_AXES.get(measure, measure.replace("_", " ").capitalize()),
-    )
-    if found is None:
-        raise InvalidInput(f"no session has a measure of effort {measure!r}")
-    return found
-
-
 def write_figures(
     figures: Sequence[Figure],
     directory: str | os.PathLike[str],
@@ -180,9 +88,12 @@ def write_figures(
 ) -> list[Path]:
     """Draws figures, and writes each in all formats, once all are drawn, with its caption in a text file.
 
+    The same figures give the same files, byte for byte.
+
     Args:
         figures: the figures; their names are those of the files.
-        directory: where to write; made if there is none.
+        directory: where to write, made if there is none; files of the same names are replaced, unless they
+            are logs.
         formats: of ``FORMATS``.
         rules: what the files may take the place of.
 

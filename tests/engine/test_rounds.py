@@ -88,8 +88,8 @@ def test_consecutive_human_acts_share_a_round() -> None:
 def test_an_agent_that_starts_unprompted_begins_round_one_alone() -> None:
     facts = [opened(), says("agent"), does("agent"), says("human"), closed()]
     first, second = all_rounds(facts)
-    assert (first.human_acts, first.agent_acts, first.human_led) == (0, 2, False)
-    assert (second.human_acts, second.agent_acts, second.human_led) == (1, 0, True)
+    assert (first.human_acts, first.agent_acts) == (0, 2)
+    assert (second.human_acts, second.agent_acts) == (1, 0)
 
 
 def test_a_greeting_belongs_to_round_one_which_the_first_request_does_not_end() -> None:
@@ -97,7 +97,7 @@ def test_a_greeting_belongs_to_round_one_which_the_first_request_does_not_end() 
     facts = [*greeting, says("human"), says("human"), does("agent"), says("human")]
     assert spans(facts) == [(1, 6), (7, 7)]
     first = all_rounds(facts)[0]
-    assert (first.human_acts, first.agent_acts, first.human_led) == (2, 3, True)
+    assert (first.human_acts, first.agent_acts) == (2, 3)
     assert spans([*greeting, says("human"), closed()]) == [(1, 5)]
 
 
@@ -178,9 +178,9 @@ def test_a_round_says_what_a_scorer_needs() -> None:
 def test_the_request_counts_as_the_humans_in_round_one_only() -> None:
     facts = [opened("Plan."), does("agent"), says("human"), does("agent")]
     first, second = all_rounds(facts)
-    assert (first.requested, first.human_acts, first.human_led) == (True, 0, True)
-    assert (second.requested, second.human_led) == (False, True)
-    assert not all_rounds([opened("  "), does("agent")])[0].human_led
+    assert (first.requested, first.human_acts) == (True, 0)
+    assert (second.requested, second.human_acts) == (False, 1)
+    assert not all_rounds([opened("  "), does("agent")])[0].requested
 
 
 # --- the published analysis ----------------------------------------------------------------------------

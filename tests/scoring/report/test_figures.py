@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from duolog.scoring.report.drawings import (
     survival,
     tokens,
 )
-from duolog.scoring.report.plots import SETTINGS, draw_figure, save_figures
+from duolog.scoring.report.plots import SETTINGS, draw_figure, write_figures
 from duolog.scoring.trajectory.points import Point, Trajectory
 from later import imported_later
 
@@ -43,6 +43,10 @@ matplotlib = imported_later("matplotlib")
 def _styled() -> Iterator[None]:
     with matplotlib.rc_context(dict(SETTINGS)):
         yield
+
+
+def saved(report: Numbers, directory: Path, formats: Sequence[str] = ("png", "svg")) -> list[Path]:
+    return write_figures(report_figures(report, Panels(report)), directory, formats)
 
 
 def sessions(
@@ -220,8 +224,8 @@ def test_quintiles_show_each_session_and_the_mean() -> None:
 def test_files_are_the_same_byte_for_byte(tmp_path: Path) -> None:
     report = reported(count=6)
     kinds = ("png", "svg", "pdf")
-    first = save_figures(report, tmp_path / "a", kinds)
-    second = save_figures(report, tmp_path / "b" / "c", kinds)
+    first = saved(report, tmp_path / "a", kinds)
+    second = saved(report, tmp_path / "b" / "c", kinds)
     assert [path.name for path in first] == [
         f"{name}.{kind}" for name in ("curve", "tokens", "ratio") for kind in (*kinds, "txt")
     ]
@@ -236,17 +240,16 @@ def test_files_are_the_same_byte_for_byte(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_trajectories_give_curves_against_other_effort(tmp_path: Path) -> None:
-    paths = save_figures(sessions(), tmp_path, ["svg"], efforts=["tokens_read", "acts"])
+def test_the_curve_is_drawn_against_the_effort_of_the_report(tmp_path: Path) -> None:
+    report = aggregate(sessions(), bootstrap=0, axis="read")
+    paths = saved(report, tmp_path, ["svg"])
     assert [path.name for path in paths if path.suffix != ".txt"] == [
-        "curve.svg",
-        "curve-tokens_read.svg",
-        "curve-acts.svg",
+        "curve-read.svg",
         "tokens.svg",
         "ratio.svg",
     ]
-    with pytest.raises(InvalidInput, match="no session has a measure of effort 'sweat'"):
-        save_figures(sessions(), tmp_path, ["svg"], efforts=["sweat"])
+    caption = (tmp_path / "curve-read.txt").read_text("utf-8")
+    assert caption.startswith("Utility against tokens")
 
 
 @pytest.mark.parametrize("levels", [(0.0,), (1.0,), (0.4, 0.4), (0.0, 0.0, 0.0), (1.0, 1.0)])
@@ -311,12 +314,12 @@ def test_without_performance_there_are_no_quintiles() -> None:
 
 def test_without_tokens_there_is_only_the_curve(tmp_path: Path) -> None:
     plain = [Trajectory(session="s", points=(Point(round=1, value=0.5, utility=0.5),))]
-    assert [path.name for path in save_figures(plain, tmp_path)] == [
+    assert [path.name for path in saved(aggregate(plain, bootstrap=0), tmp_path)] == [
         "curve.png",
         "curve.svg",
         "curve.txt",
     ]
-    assert save_figures([], tmp_path) == []
+    assert saved(aggregate([], bootstrap=0), tmp_path) == []
 
 
 def test_series_can_be_told_apart_by_two_labels() -> None:
@@ -339,14 +342,10 @@ def test_an_agent_keeps_its_colour() -> None:
 def test_what_cannot_be_drawn_is_refused(tmp_path: Path) -> None:
     report = reported(count=2)
     with pytest.raises(InvalidInput, match="unsupported figure format 'gif'"):
-        save_figures(report, tmp_path, ["gif"])
-    with pytest.raises(InvalidInput, match=r"no label 'persona'.*agent, model"):
-        save_figures(report, tmp_path, series=["persona"])
-    with pytest.raises(InvalidInput, match="from trajectories, not from a report"):
-        save_figures(report, tmp_path, efforts=["acts"])
+        saved(report, tmp_path, ["gif"])
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(InvalidInput, match="cannot write figures to"):
-        save_figures(report, tmp_path / "file")
+        saved(report, tmp_path / "file")
 
 
 def test_without_matplotlib_the_extra_is_named(
@@ -355,7 +354,7 @@ def test_without_matplotlib_the_extra_is_named(
     report = reported(count=2)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingExtra, match=re.escape(install_command("plots"))):
-        save_figures(report, tmp_path)
+        saved(report, tmp_path)
 
 
 def test_a_curve_on_another_is_drawn_with_gaps() -> None:
