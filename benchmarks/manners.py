@@ -1,4 +1,4 @@
-"""How far the talk of simulated people is from that of people in logs: the table of ``docs/people.md``.
+"""How far the talk of simulated people is from that of people in logs: the table of ``docs/sensitivity.md``.
 
     duolog import gpt-4o-airline.json --log people.db   # and other logs of chats
     for task in travel finance data proof tutoring; do

@@ -1,4 +1,4 @@
-"""Measures how much each number of a persona matters: the table of ``docs/people.md``.
+"""Measures how much each number of a persona matters: the tables of ``docs/sensitivity.md``.
 
     python -P -m duolog.benchmarks.people TASK --sessions 60 --log people-TASK.db
 
