@@ -17,7 +17,7 @@ import msgspec
 
 from .errors import InvalidInput, TooLarge
 
-__all__ = ("Budget", "Fields", "is_inside", "too_deep")
+__all__ = ("MESSAGE", "Budget", "Fields", "is_inside", "too_deep")
 
 Fields: TypeAlias = Mapping[int, "Fields"]
 """The fields of a protobuf message that are messages, by number, with their own fields."""
@@ -183,6 +183,10 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
         if data and not member.eof:
             raise InvalidInput("it is cut off: it does not decompress to its end")
         return b"".join(parts)
+
+
+MESSAGE: Final = Budget(size=64 * _MIB, objects=1 << 20)
+"""The limits of one message of another program: an agent, a harness, an endpoint."""
 
 
 def too_deep(body: bytes, levels: int) -> bool:

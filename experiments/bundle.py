@@ -20,7 +20,8 @@ import anyio.to_thread
 import msgspec
 
 from .._version import __version__
-from ..engine.errors import DuologError, InvalidInput
+from ..engine.budget import Budget
+from ..engine.errors import DuologError, InvalidInput, TooLarge
 from ..engine.events import SessionOpened
 from ..engine.log.contract import EventLog
 from ..engine.log.exchange.jsonl_export import export_jsonl
@@ -44,6 +45,9 @@ _SUMS: Final = "SHA256SUMS"
 _ABOUT: Final = "bundle.json"
 _NEW: Final = OutputRules((), replace=False)
 _LARGEST: Final = 8 << 30  # bytes that a bundle may unpack to
+_FILES: Final = 10_000
+_READ: Final = Budget(size=64 << 20)
+"""The limits of a file that is read whole; the tables and the records are read in parts."""
 
 
 class Card(msgspec.Struct, frozen=True, kw_only=True):
@@ -201,13 +205,15 @@ def _held(path: Path, folder: Path) -> _Held:
         InvalidInput: it is not one, or of a format or definitions that this version does not know.
     """
     try:
-        about = msgspec.json.decode((folder / _ABOUT).read_bytes(), type=_About)
+        for name in (_ABOUT, _MANIFEST, _SUMS, _REPORT, _TEXT, _CARD):
+            _READ.check_size((folder / name).stat().st_size)
+        about = msgspec.json.decode(_read_json(folder / _ABOUT), type=_About)
         if about.format != 1 or about.definitions != DEFINITIONS:
             raise InvalidInput(
                 f"{path} is a bundle of format {about.format} and definitions {about.definitions}, made by Duolog "
                 f"{about.package}; this version verifies format 1 and definitions {DEFINITIONS}"
             )
-        manifests = (folder / _MANIFEST).read_bytes()
+        manifests = _read_json(folder / _MANIFEST)
         return _Held(
             about=about,
             manifests=msgspec.json.decode(manifests, type=tuple[Manifest, ...]),
@@ -219,8 +225,14 @@ def _held(path: Path, folder: Path) -> _Held:
     except FileNotFoundError as error:
         name = Path(error.filename).name
         raise InvalidInput(f"{path} is not a bundle of Duolog, or {name} was removed") from None
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (OSError, msgspec.DecodeError, RecursionError, TooLarge, UnicodeDecodeError) as error:
         raise InvalidInput(f"{path} is not a bundle of Duolog: {error}") from None
+
+
+def _read_json(path: Path) -> bytes:
+    data = path.read_bytes()
+    _READ.check_json(data)
+    return data
 
 
 def _wrong_report(source: str, held: _Held) -> str:
@@ -366,12 +378,16 @@ def _unpack(path: Path, folder: Path) -> None:
                 parts = Path(entry.filename).parts
                 if Path(entry.filename).is_absolute() or ".." in parts or "\\" in entry.filename:
                     raise InvalidInput(f"{path} names a file outside of itself: {entry.filename!r}")
-            if sum(entry.file_size for entry in entries) > _LARGEST:
+            size = sum(entry.file_size for entry in entries)
+            if size > _LARGEST:
                 raise InvalidInput(f"{path} unpacks to more than {_LARGEST >> 30} GiB")
+            if len(entries) > _FILES:
+                raise InvalidInput(f"{path} has more than {_FILES:,} files")
+            _READ.check_inflated(path.stat().st_size, size)
             archive.extractall(folder)
     except FileNotFoundError:
         raise InvalidInput(f"no such file: {path}") from None
-    except (OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+    except (OSError, EOFError, RuntimeError, TooLarge, zipfile.BadZipFile, zlib.error) as error:
         raise InvalidInput(f"{path} is not a bundle of Duolog: {error}") from None
 
 

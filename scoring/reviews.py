@@ -18,6 +18,7 @@ from ..engine.events import CommentAdded, RatingGiven, TagAdded, TagRemoved
 from ..engine.log.contract import EventLog
 from ..engine.log.summary import FORGOTTEN
 from ..engine.records import REVIEW, Draft, Record
+from ..engine.redacting import redact_secrets
 from ..engine.rounds import RoundProjector
 from ..engine.text import suggestion
 
@@ -271,7 +272,7 @@ async def add_review(
     for tries_left in reversed(range(_TRIES)):
         reviews, version = await _read(log, session)
         drafts = [
-            Draft(event, by, "scorer", summary.last)
+            redact_secrets(Draft(event, by, "scorer", summary.last))
             for event in _events(by, review, reviews, now())
         ]
         if not drafts:

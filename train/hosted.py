@@ -17,9 +17,11 @@ import anyio.abc
 import msgspec
 
 from ..engine import codec
-from ..engine.errors import DuologError, InvalidInput, MissingExtra
+from ..engine.budget import Budget
+from ..engine.errors import DuologError, InvalidInput, MissingExtra, TooLarge
 from ..engine.log.contract import EventLog
 from ..engine.session.decisions import Decision, Say, Submit
+from ..scoring.display.texts import shorten
 from ..scoring.trajectory.token_estimate import estimate_tokens
 from .episode import Episode, EpisodeSetting
 from .seat import Observation
@@ -51,7 +53,9 @@ STOP: Final = "###STOP###"
 """The text that ends the last reply of a user, as harnesses expect it."""
 
 _SILENCE: Final = "(says nothing)"
-_LARGEST: Final = 8 * 1024 * 1024  # bytes of a request
+_SHOWN: Final = 80  # characters of a name that an error quotes
+_REQUEST: Final = Budget(size=8 << 20, objects=1 << 18)
+_DIGITS: Final = 18  # of a seed, which every store can keep
 
 
 class UserName(msgspec.Struct, frozen=True):
@@ -85,11 +89,12 @@ def read_user(text: str) -> UserName:
         InvalidInput: it names none.
     """
     parts = text.split("/", 4)
-    if len(parts) < 4 or not all(parts[:3]) or not parts[3].isdecimal():
+    seed = "".join(parts[3:4])
+    if len(parts) < 4 or not all(parts[:3]) or not seed.isdecimal() or len(seed) > _DIGITS:
         raise InvalidInput(
-            f"{text!r} names no user: write TASK/PERSONA/PROBLEM/SEED, such as travel/proactive/0/7"
+            f"{shorten(text, _SHOWN)!r} names no user: write TASK/PERSONA/PROBLEM/SEED, such as travel/proactive/0/7"
         )
-    return UserName(parts[0], parts[1], parts[2], int(parts[3]), "".join(parts[4:]))
+    return UserName(parts[0], parts[1], parts[2], int(seed), "".join(parts[4:]))
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
@@ -186,11 +191,13 @@ class Talk:
 
     Attributes:
         left: set it to end the conversation.
+        waits_at: the key by which an endpoint finds it for the agent's next message.
     """
 
     def __init__(self, user: HostedUser) -> None:
         self.user = user
         self.left = anyio.Event()
+        self.waits_at: str | None = None
 
     async def live(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
         """Keeps the session open until the conversation is left."""
@@ -276,7 +283,9 @@ class UserEndpoint:
 
         Raises:
             InvalidInput: the request cannot be read, the user is unknown, or the conversation is.
+            TooLarge: the request is.
         """
+        _REQUEST.check_json(body)
         try:
             asked = msgspec.json.decode(body, type=_Asked)
         except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
@@ -327,27 +336,33 @@ class UserEndpoint:
     def _end(self, talk: Talk) -> None:
         talk.left.set()
         self._talks.pop(talk.user.episode.session, None)
+        key, talk.waits_at = talk.waits_at, None
+        waiting = self._waiting.get(key or "")
+        if key is not None and waiting is not None and talk in waiting:
+            waiting.remove(talk)
+            if not waiting:
+                del self._waiting[key]
 
     def _take(self, model: str, user: UserName, said: _Chat) -> Talk | None:
         """The conversation that waits for this message of the agent's; None if there is none."""
         if said[-1][0] != "user":
             raise InvalidInput("the last message has to be the agent's, with the role 'user'")
-        talks = self._waiting.pop(_key(model, user, said[:-1]), deque())
-        while talks and talks[0].left.is_set():
-            talks.popleft()
+        key = _key(model, user, said[:-1])
+        talks = self._waiting.pop(key, deque())
         if not talks:
             return None
         talk = talks.popleft()
+        talk.waits_at = None
         if talks:
-            self._waiting[_key(model, user, said[:-1])] = talks
+            self._waiting[key] = talks
         return talk
 
     def _keep(self, talk: Talk, reply: Reply, model: str, user: UserName, said: _Chat) -> None:
         """Keeps a conversation for the agent's next message, or ends it."""
-        if reply.done:
+        if reply.done or talk.left.is_set():  # it may have made room meanwhile
             self._end(talk)
         else:
-            key = _key(model, user, [*said, ("assistant", reply.said)])
+            talk.waits_at = key = _key(model, user, [*said, ("assistant", reply.said)])
             self._waiting.setdefault(key, deque()).append(talk)
 
 
@@ -366,30 +381,39 @@ def _key(model: str, user: UserName, said: _Chat) -> str:
     return model if user.talk else codec.digest([model, said])
 
 
-def user_app(endpoint: UserEndpoint) -> WebApp:
+def user_app(endpoint: UserEndpoint, token: str | None = None) -> WebApp:
     """The web application with ``POST /v1/chat/completions``; for any ASGI server.
 
     Args:
         endpoint: answers; it has to be entered.
+        token: required from clients, as their API key; None admits every client that addresses this
+            machine by a local name.
 
     Raises:
         MissingExtra: Starlette is not installed.
     """
     try:
         from starlette.applications import Starlette
+        from starlette.exceptions import HTTPException
+        from starlette.middleware import Middleware
         from starlette.responses import Response
         from starlette.routing import Route
+
+        from ..interop.http.auth import RequestGuard
+        from ..interop.http.bodies import receive
     except ModuleNotFoundError as error:
         raise MissingExtra("web", "serving simulated users") from error
 
     async def completions(request: Request) -> Response:
-        body = bytearray()
-        async for part in request.stream():
-            body += part
-            if len(body) > _LARGEST:
-                return refusal("the request is too large", "invalid_request_error", 413)
+        # A page of another site can send any other kind without asking this server first.
+        if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+            return refusal("a request has to be application/json", "invalid_request_error", 415)
         try:
-            return answer(await endpoint.complete(bytes(body)), 200)
+            return answer(await endpoint.complete(await receive(request, _REQUEST)), 200)
+        except HTTPException as error:
+            return refusal(error.detail, "invalid_request_error", error.status_code)
+        except TooLarge as error:
+            return refusal(str(error), "invalid_request_error", 413)
         except InvalidInput as error:
             return refusal(str(error), "invalid_request_error", 400)
         except DuologError as error:
@@ -401,7 +425,10 @@ def user_app(endpoint: UserEndpoint) -> WebApp:
     def answer(value: object, status: int) -> Response:
         return Response(msgspec.json.encode(value), status, media_type="application/json")
 
-    return Starlette(routes=[Route("/v1/chat/completions", completions, methods=["POST"])])
+    return Starlette(
+        routes=[Route("/v1/chat/completions", completions, methods=["POST"])],
+        middleware=[Middleware(RequestGuard, token=token)],
+    )
 
 
 def _text(said: _Said) -> str:

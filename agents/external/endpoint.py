@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 import msgspec
 
+from ...engine.budget import MESSAGE
 from ...engine.errors import (
     MissingExtra,
     ModelBadReply,
@@ -20,6 +21,7 @@ from ...engine.errors import (
     ModelRefused,
     ModelTimeout,
     ModelUnavailable,
+    TooLarge,
 )
 from ...engine.events import Tokens
 from ...engine.models.protocol import ModelReply, ModelRequest, ToolCall
@@ -149,8 +151,9 @@ class EndpointAgent:
 
     def _reply(self, content: bytes, seconds: float) -> ModelReply:
         try:
+            MESSAGE.check_json(content)
             found = msgspec.json.decode(content, type=_Completion)
-        except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+        except (msgspec.DecodeError, RecursionError, UnicodeError, TooLarge) as error:
             raise ModelBadReply(
                 f"{self._where} answers {self._quoted(content)!r}, which is not a completion: {error}"
             ) from None

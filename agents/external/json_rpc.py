@@ -7,7 +7,8 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from ...engine.errors import InvalidInput
+from ...engine.budget import MESSAGE
+from ...engine.errors import InvalidInput, TooLarge
 from ...engine.events import JSON
 
 __all__ = (
@@ -38,8 +39,12 @@ def read_message(line: bytes) -> Object:
     """The message on a line.
 
     Raises:
-        InvalidInput: it is not a JSON object.
+        InvalidInput: it is not a JSON object, or too large.
     """
+    try:
+        MESSAGE.check_json(line)
+    except TooLarge as error:
+        raise InvalidInput(f"too much: {error}") from None
     try:
         message = msgspec.json.decode(line)
     except (msgspec.DecodeError, RecursionError, UnicodeError):

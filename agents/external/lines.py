@@ -10,6 +10,7 @@ from typing import Any, Final, final
 
 import msgspec
 
+from ...engine.budget import MESSAGE
 from ...engine.errors import InvalidInput
 from ...engine.events import JSON, Tokens
 from ...engine.models.protocol import ModelReply, ModelRequest, ToolCall
@@ -79,8 +80,9 @@ def read_reply(line: str) -> ModelReply:
     """Reads the line that a program answers with.
 
     Raises:
-        InvalidInput: it is no such line.
+        InvalidInput: it is no such line, or too large.
     """
+    MESSAGE.check_json(line)
     try:
         reply = msgspec.json.decode(line, type=_Reply)
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
@@ -163,6 +165,8 @@ class LineAgent:
 
 def _is_late(line: str, turn: JSON) -> bool:
     """Whether a line answers an earlier turn."""
+    if not MESSAGE.holds(line):
+        return False
     try:
         value = msgspec.json.decode(line)
     except (msgspec.DecodeError, RecursionError, UnicodeError):

@@ -269,7 +269,7 @@ async def _serve(
     from ...engine.log.leases import LeaseHolder, LeaseTerms, Leasing
     from ...experiments.studies.people import read_people
     from ...experiments.studies.running import Sittings
-    from ...experiments.studies.site import OPEN, study_part
+    from ...experiments.studies.site import OPEN, guests, study_part
     from ...experiments.workbench import SessionHost
     from ...interop.http.server import HttpServer
     from ...interop.workbench.access.guard import HostNames
@@ -301,7 +301,9 @@ async def _serve(
         )
         parts = (*PARTS, take_part(host), study_part(people, recruits, Sittings(people, host, log)))
         hosts = HostNames(names, any_address=names[-1] in ("0.0.0.0", "::"))
-        app_ = make_workbench(workbench, hosts, parts, open_at=OPEN)
+        app_ = make_workbench(
+            workbench, hosts, parts, open_at=OPEN, guest_of=guests(people, recruits)
+        )
         server = HttpServer(app_, stopping, limits)
         collect_rarely()
         tasks.start_soon(_follow, workbench.sessions, server, failures)

@@ -10,7 +10,7 @@ from ...engine.errors import InvalidInput
 from .. import options
 from ..app import app
 from ..arguments import example
-from ..listening import address_of, bind
+from ..listening import address_of, bind, given_token
 from ..lookup import log_at, name_of
 from ..output import say
 from ..runtime import requests_to_end, run
@@ -60,7 +60,8 @@ def user_command(
     ] = 8800,
 ) -> None:
     """Has simulated users answer another harness, which plays the agent, and records the sessions. The harness
-    sends chat completions over HTTP, from this machine only, or prompts the user over the Agent Client Protocol.
+    sends chat completions over HTTP, from this machine only, or prompts the user over the Agent Client Protocol. If
+    DUOLOG_TOKEN is set, it has to send that as its API key.
     """
     from ...train.hosted import read_user
 
@@ -72,9 +73,10 @@ def user_command(
         raise InvalidInput(
             f"{user!r} is for --acp: over HTTP the model's name says who the user is"
         )
+    token = given_token(None)
     bound = bind("127.0.0.1", port, guarded=False)
     try:
-        run(lambda: _serve(log, bound))
+        run(lambda: _serve(log, bound, token))
     finally:
         bound.close()
 
@@ -125,7 +127,7 @@ async def _cancel_on_signal(scope: CancelScope) -> None:
             scope.cancel()
 
 
-async def _serve(where: str, bound: socket) -> None:
+async def _serve(where: str, bound: socket, token: str | None) -> None:
     import anyio
 
     from ...interop.http.limits import HttpLimits
@@ -138,7 +140,7 @@ async def _serve(where: str, bound: socket) -> None:
         UserEndpoint(log) as endpoint,
         anyio.create_task_group() as tasks,
     ):
-        server = HttpServer(user_app(endpoint), stopping, HttpLimits())
+        server = HttpServer(user_app(endpoint, token), stopping, HttpLimits())
         tasks.start_soon(_stop_on_signal, server, address_of(bound), name_of(log))
         await server.run([bound])
         tasks.cancel_scope.cancel()

@@ -25,6 +25,7 @@ from ...engine.events import (
 )
 from ...engine.log.contract import Store
 from ...engine.records import REVIEW, Draft, Record
+from ...engine.redacting import redact_secrets
 from ...engine.text import suggestion
 from ...scoring.index.erasure import erase
 from .assigning import assign
@@ -321,7 +322,8 @@ class People:
         return self._people.setdefault(name, Person(name=name))
 
     async def _append(self, name: str, events: Sequence[Event]) -> None:
-        drafts = [Draft(event, name, "human", self._now()) for event in events]
+        now = self._now()
+        drafts = [redact_secrets(Draft(event, name, "human", now)) for event in events]
         records = await self._log.append(name, drafts, stream=REVIEW)
         for record in records:
             self._person(name).take(record)

@@ -10,7 +10,8 @@ from typing import Final, Literal, TypeVar, final
 from urllib.parse import urlencode
 
 import msgspec
-from starlette.requests import Request
+from starlette.datastructures import Headers
+from starlette.requests import Request, cookie_parser
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
@@ -31,7 +32,7 @@ from .plan import Questionnaire
 from .recruiting import Recruits
 from .running import Sittings
 
-__all__ = ("OPEN", "study_part")
+__all__ = ("OPEN", "guests", "study_part")
 
 OPEN: Final = ("/study", "/v1/study/")
 """The paths that are open without an identity of the workbench: the study has a separate cookie."""
@@ -70,6 +71,19 @@ class _Begin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 _decode_consent = msgspec.json.Decoder(_Consent).decode
 _decode_answers = msgspec.json.Decoder(_Answers).decode
 _decode_begin = msgspec.json.Decoder(_Begin).decode
+
+
+def guests(people: People, recruits: Recruits) -> Callable[[Headers], str]:
+    """Names the participant behind a request. A stranger gets a cookie for the asking, so only those who have
+    agreed to take part count.
+    """
+
+    def guest_of(headers: Headers) -> str:
+        cookie = cookie_parser(headers.get("cookie", "")).get(_COOKIE, "")
+        name = recruits.verified(cookie) if cookie else None
+        return name if name and people.person(name).assigned is not None else ""
+
+    return guest_of
 
 
 def study_part(people: People, recruits: Recruits, sittings: Sittings) -> Part:

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple, Protocol, final
 
 import msgspec
 
+from ...engine.budget import MESSAGE
 from ...engine.errors import DuologError
 from ...engine.events import JSON
 from ...engine.logger import get_logger
@@ -95,6 +96,7 @@ class Connection:
         """
         try:
             with PluginCall("a message"):
+                MESSAGE.check_json(line)
                 found: JSON = msgspec.json.decode(line)
                 for message in found if isinstance(found, list) else [found]:
                     self._message(side, message, time)

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import anyio
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -120,6 +121,7 @@ def make_workbench(
     *,
     proxy_header: str | None = None,
     open_at: tuple[str, ...] = (),
+    guest_of: Callable[[Headers], str] = lambda headers: "",
 ) -> Starlette:
     """The app.
 
@@ -129,6 +131,7 @@ def make_workbench(
         parts: what it consists of.
         proxy_header: by which a reverse proxy names the user who has signed in there.
         open_at: beginnings of paths that need no identity; what is there looks after itself.
+        guest_of: names the known guest behind a request there; see ``AccessGuard``.
     """
     limits = workbench.limits
     proxies = Proxies(workbench.http.proxies)
@@ -156,6 +159,7 @@ def make_workbench(
                 proxies=proxies,
                 proxy_header=proxy_header,
                 open_at=open_at,
+                guest_of=guest_of,
                 links=workbench.links,
             )
         ],

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Final, final
 
 import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from ...engine.errors import InvalidInput, SessionNotFound
+from ...engine.log.contract import SessionSummary
 from ...engine.log.exchange.jsonl_export import to_jsonl
 from ...engine.records import Record
 from ...scoring.index.lines import AT_ONCE, ListedSession, listed
@@ -21,7 +22,7 @@ from ...scoring.report.export import flat_row
 from .access.disclosure import Disclosure
 from .access.guard import identity_of
 from .access.roles import readers
-from .session.markdown import session_markdown
+from .session.markdown import SessionMarkdown
 from .sessions.address import parse_address
 from .sessions.searching import searched
 from .state import Workbench
@@ -85,27 +86,38 @@ class _Routes:
         if form not in _OF_SESSIONS:
             forms = ", ".join(_OF_SESSIONS)
             raise InvalidInput(f"a session is exported as {forms}, not as {form[:40]!r}")
-        disclosure = Disclosure(identity_of(request))
         try:
             summary = await self._workbench.log.summary(session)
         except SessionNotFound as error:
             raise HTTPException(404, str(error)) from None
-        records: list[Record] = []
+        records = self._seen(session, Disclosure(identity_of(request)))
+        data = self._markdown(summary, records) if form == "md" else _json(records, form)
+        headers = _named(f"session.{form}")
+        # Record by record, since a session may be larger than the memory for it.
+        return StreamingResponse(data, headers=headers, media_type=_OF_SESSIONS[form])
+
+    async def _seen(self, session: str, disclosure: Disclosure) -> AsyncIterator[Record]:
         async for record in self._workbench.log.read_all(session=session):
             seen = disclosure.see(record)
             if seen is not None:
-                records.append(seen)
-        if form == "md":
-            line = await self._workbench.lists.lines.line(summary)
-            data = session_markdown(summary, line, records, self._workbench.options.rounds).encode()
-        else:
-            lines = [to_jsonl(one) for one in records]
-            data = (
-                b"".join(lines)
-                if form == "jsonl"
-                else b"[\n" + b",\n".join(line.rstrip() for line in lines) + b"\n]\n"
-            )
-        return as_file(data, f"session.{form}", _OF_SESSIONS[form])
+                yield seen
+
+    async def _markdown(
+        self, summary: SessionSummary, records: AsyncIterator[Record]
+    ) -> AsyncIterator[bytes]:
+        markdown = SessionMarkdown(self._workbench.options.rounds)
+        yield markdown.head(summary, await self._workbench.lists.lines.line(summary)).encode()
+        async for record in records:
+            yield markdown.told(record).encode()
+
+
+async def _json(records: AsyncIterator[Record], form: str) -> AsyncIterator[bytes]:
+    """Records as JSON Lines, or as one array of them."""
+    begin, between, end = (b"", b"", b"") if form == "jsonl" else (b"[\n", b",", b"]\n")
+    async for record in records:
+        yield begin + to_jsonl(record)
+        begin = between
+    yield (b"" if begin == between else begin) + end
 
 
 def _csv(rows: Sequence[ListedSession]) -> bytes:
@@ -125,5 +137,8 @@ def _csv(rows: Sequence[ListedSession]) -> bytes:
 
 def as_file(data: bytes, name: str, media_type: str) -> Response:
     """The answer that a browser saves under a name."""
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return Response(data, headers=headers, media_type=media_type)
+    return Response(data, headers=_named(name), media_type=media_type)
+
+
+def _named(name: str) -> dict[str, str]:
+    return {"Content-Disposition": f'attachment; filename="{name}"'}

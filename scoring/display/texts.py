@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 
 __all__ = (
@@ -9,6 +10,7 @@ __all__ = (
     "dollars",
     "duration",
     "has_times",
+    "inert",
     "is_virtual",
     "lasted",
     "moment",
@@ -24,6 +26,7 @@ _HARMLESS |= {0x7F: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
 _HARMLESS |= dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), 0xFFFD)
 _HARMLESS |= dict.fromkeys(range(0xD800, 0xE000), 0xFFFD)
 
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
 _NAME = 200  # characters of a name
 _VIRTUAL_BEFORE = 365 * 86400.0
 
@@ -39,6 +42,11 @@ def shorten(text: str, width: int) -> str:
     """A text on one line of at most ``width`` characters, with an ellipsis if it was shortened."""
     line = " ".join(clean(text).split())
     return line if len(line) <= width else line[: max(width - 1, 0)] + "…"
+
+
+def inert(text: str) -> str:
+    """A text for a file of Markdown, in which it neither loads anything, nor links, nor holds HTML."""
+    return _TAG.sub("&lt;", text).replace("](", "]\\(").replace("]:", "]\\:")
 
 
 def one_line(name: str) -> str:

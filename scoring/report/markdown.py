@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ..display.texts import inert
 from .document import Cell, Document, Note, Table
 
 __all__ = ("document_markdown",)
@@ -22,7 +23,7 @@ def document_markdown(document: Document) -> str:
                 parts.append(f"**{_escaped(table.title)}**")
             parts.append("\n".join(_lines(table)))
         if section.worded:
-            parts += [note.text for note in section.notes]
+            parts += [inert(note.text) for note in section.notes]
     lead = (
         [Note(text=f"All rows: {document.about.replace(' · ', ', ')}.")] if document.about else []
     )
@@ -31,7 +32,7 @@ def document_markdown(document: Document) -> str:
         *[note for section in shown if not section.worded for note in section.notes],
         *document.notes,
     ]
-    parts.append(" ".join(note.text for note in dict.fromkeys(notes)))
+    parts.append(" ".join(inert(note.text) for note in dict.fromkeys(notes)))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -53,4 +54,4 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+    return inert(text).replace("|", "\\|").replace("\n", " ")

@@ -208,6 +208,22 @@ def test_what_is_no_bundle_is_refused(bundle: Path, tmp_path: Path) -> None:
         with pytest.raises(InvalidInput, match=said):
             anyio.run(verify_bundle, path)
     assert not (tmp_path.parent / "evil.txt").exists()
+    bomb = tmp_path / "bomb.zip"
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.writestr("bundle.json", b"[" + b"{}," * 20_000_000)
+    many = tmp_path / "many.zip"
+    with zipfile.ZipFile(many, "w") as archive:
+        for number in range(10_001):
+            archive.writestr(f"tables/{number}", b"")
+    for path, said in ((bomb, "compressed bytes become"), (many, "more than 10,000 files")):
+        with pytest.raises(InvalidInput, match=said):
+            anyio.run(verify_bundle, path)
+
+    def swollen(name: str, content: bytes) -> bytes:
+        return b"[" + b"{}," * 5_000_000 if name == "manifest.json" else content
+
+    with pytest.raises(InvalidInput, match="more than 4,194,304 values"):
+        anyio.run(verify_bundle, changed(bundle, tmp_path / "swollen.zip", swollen, sums=True))
 
     def older(name: str, content: bytes) -> bytes:
         return (

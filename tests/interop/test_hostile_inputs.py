@@ -11,7 +11,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from duolog.engine.errors import InvalidInput
+from duolog.agents.external.json_rpc import read_message
+from duolog.agents.external.lines import read_reply
+from duolog.engine.errors import InvalidInput, TooLarge
+from duolog.interop.acp.connection import Connection, Opening
+from duolog.interop.acp.session import AgentSession
+from duolog.interop.acp.wire import EDITOR
 from duolog.interop.importers import json_files
 from duolog.interop.importers.inspect_logs import InspectImporter
 from duolog.interop.importers.preview import preview_foreign
@@ -242,3 +247,22 @@ def test_json_lines_take_memory_by_their_size(tmp_path: Path) -> None:
     found = measure("lines", source)
     assert found.grew < 8 * source.stat().st_size + 100 * MIB
     assert found.said == "TooLarge: a line has more than 134,217,728 bytes"
+
+
+def test_a_message_of_another_program_has_a_number_of_values() -> None:
+    held = empty_objects(1_100_000)
+    reply = b'{"actions":[{"name":"a","arguments":{"x":' + held + b"}}]}"
+    with pytest.raises(TooLarge, match="more than 1,048,576 values"):
+        read_reply(reply.decode())
+    with pytest.raises(InvalidInput, match="too much: it has more than 1,048,576 values"):
+        read_message(b'{"jsonrpc":"2.0","params":' + held + b"}")
+    connection = Connection(Muted())
+    connection.read(EDITOR, b'{"jsonrpc":"2.0","method":"x","params":' + held + b"}", 0.0)
+    assert connection.unread == 1
+
+
+class Muted:
+    """Begins no session."""
+
+    def begin(self, opening: Opening) -> AgentSession:
+        raise AssertionError(opening)

@@ -147,6 +147,16 @@ async def test_the_log_redacts_reviews_as_other_events() -> None:
         assert reviews.comments == (Comment(by="anna", text="[removed]"),)
 
 
+async def test_keys_are_recorded_in_no_review() -> None:
+    async with open_log("memory://") as log:
+        await put(log, "s")
+        key = "sk-proj-" + "aB3" * 16
+        reviews = await add_review(log, "s", "anna", Review(comment=f"it printed {key} twice"))
+        [comment] = reviews.comments
+        assert "aB3" not in comment.text
+        assert comment.text.endswith(" twice")
+
+
 def test_reviewers_agree_as_far_as_calculated_by_hand() -> None:
     # Tag x: both, only anna, neither, neither. p_o = 3/4, p_e = 1/2 * 1/4 + 1/2 * 3/4 = 1/2, κ = 1/2.
     def both(session: str, anna: bool, ben: bool, ratings: tuple[int, int]) -> Reviews:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import anyio
@@ -11,7 +12,7 @@ import msgspec
 import pytest
 from duolog.engine.errors import InvalidInput
 from duolog.engine.log.open import open_log
-from duolog.train.hosted import STOP, UserEndpoint, user_app
+from duolog.train.hosted import STOP, Talk, UserEndpoint, user_app
 
 MODEL = "tutoring/proactive/0/7"
 
@@ -127,12 +128,12 @@ def test_bad_requests_are_answered_in_words_over_http() -> None:
     async def main() -> None:
         async with open_log("memory://") as log, UserEndpoint(log) as endpoint:
             transport = httpx.ASGITransport(app=user_app(endpoint))
-            async with httpx.AsyncClient(transport=transport, base_url="http://users") as client:
+            async with httpx.AsyncClient(
+                transport=transport, base_url="http://localhost"
+            ) as client:
 
                 async def post(body: object) -> httpx.Response:
-                    return await client.post(
-                        "/v1/chat/completions", content=msgspec.json.encode(body)
-                    )
+                    return await client.post("/v1/chat/completions", json=body)
 
                 hello = [{"role": "user", "content": "Hello!"}]
                 good = await post({"model": MODEL, "messages": hello})
@@ -141,6 +142,7 @@ def test_bad_requests_are_answered_in_words_over_http() -> None:
                 for body, why in (
                     ([], "cannot be read as a chat completion"),
                     ({"model": "gpt", "messages": hello}, "names no user"),
+                    ({"model": MODEL[:-1] + "9" * 5000, "messages": hello}, "names no user"),
                     ({"model": "nowhere/proactive/0/7", "messages": hello}, "unknown task"),
                     ({"model": "tutoring/grumpy/0/7", "messages": hello}, "grumpy"),
                     ({"model": MODEL, "messages": hello, "stream": True}, "does not stream"),
@@ -148,5 +150,47 @@ def test_bad_requests_are_answered_in_words_over_http() -> None:
                     refused = await post(body)
                     assert refused.status_code == 400
                     assert why in refused.json()["error"]["message"]
+
+    anyio.run(main)
+
+
+def test_a_request_is_bounded_and_comes_from_this_machine() -> None:
+    async def main() -> None:
+        async with open_log("memory://") as log, UserEndpoint(log) as endpoint:
+
+            async def post(
+                data: bytes, token: str | None = None, **headers: str
+            ) -> tuple[int, str]:
+                transport = httpx.ASGITransport(app=user_app(endpoint, token))
+                headers = {"content-type": "application/json", "host": "localhost"} | headers
+                async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
+                    found = await client.post("/v1/chat/completions", content=data, headers=headers)
+                    return found.status_code, found.text
+
+            begin = b'{"model":"' + MODEL.encode() + b'","messages":[{"role":"user","content":'
+            status, said = await post(begin + b"[" + b"{}," * 300_000 + b"{}]}]}")
+            assert (status, "more than 262,144 values" in said) == (413, True)
+            status, said = await post(begin + b'"' + b"a" * 9_000_000 + b'"}]}')
+            assert (status, "at most 8,388,608 bytes" in said) == (413, True)
+            good = begin + b'"Hello!"}]}'
+            assert (await post(good, host="evil.example"))[0] == 421
+            assert (await post(good, **{"content-type": "text/plain"}))[0] == 415
+            assert not [one async for one in log.sessions()]
+            assert (await post(good))[0] == 200
+            assert (await post(good, "k" * 20))[0] == 401
+            assert (await post(good, "k" * 20, authorization="Bearer " + "k" * 20))[0] == 200
+
+    anyio.run(main)
+
+
+def test_conversations_that_are_left_are_not_kept() -> None:
+    async def main() -> None:
+        async with open_log("memory://") as log, UserEndpoint(log, most=2) as endpoint:
+            gc.collect()
+            before = sum(isinstance(one, Talk) for one in gc.get_objects())
+            for number in range(6):
+                await talk(endpoint, [{"role": "user", "content": f"Hello {number}!"}])
+            gc.collect()
+            assert sum(isinstance(one, Talk) for one in gc.get_objects()) <= before + 2
 
     anyio.run(main)

@@ -11,11 +11,13 @@ Hidden records keep their place: the record stays, and its contents are withheld
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Final, final
 
 from msgspec.structs import replace
 
 from ....engine import codec
+from ....engine.errors import CodecError
 from ....engine.events import (
     DraftDropped,
     Event,
@@ -75,7 +77,9 @@ class Disclosure:
 
 def _withheld(record: Record) -> Record:
     """A record without its private parts."""
-    event = record.event
+    event: Event | None = None
+    with suppress(CodecError):  # a damaged one is withheld like an unknown one
+        event = record.event
     kept: Event | None = None
     if isinstance(event, SessionOpened):
         kept = replace(event, private={})
@@ -93,6 +97,6 @@ def _withheld(record: Record) -> Record:
         return record
     if kept is not None:
         return replace(record, body=codec.encode_body(kept), _event=kept)
-    # This version does not know the kind or schema, so it cannot tell which parts are private.
+    # It is damaged, or of a kind or schema that this version does not know: any part may be private.
     unknown = Unknown(record.kind, record.schema, b"{}")
     return replace(record, body=b"{}", _event=unknown)

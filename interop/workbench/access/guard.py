@@ -6,7 +6,7 @@ both. So the guard checks the host name and the origin of each request.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from http import HTTPStatus
 from ipaddress import ip_address
 from typing import Final, final
@@ -105,6 +105,8 @@ class AccessGuard:
         proxy_header: the header in which a trusted proxy, or one on this machine, names the user who
             has signed in there and is an operator; None if there is no such proxy.
         open_at: beginnings of paths that need no identity; what is there looks after itself.
+        guest_of: names the known guest behind a request there, whose requests are counted apart from
+            those of strangers; empty for a stranger.
         links: the shared links, some of which are revoked; None if there are none.
     """
 
@@ -118,8 +120,10 @@ class AccessGuard:
         proxies: Proxies,
         proxy_header: str | None = None,
         open_at: tuple[str, ...] = (),
+        guest_of: Callable[[Headers], str] = lambda headers: "",
         links: Links | None = None,
     ) -> None:
+        self._guest_of = guest_of
         self._links = links
         self._app = app
         self._access = access
@@ -175,7 +179,8 @@ class AccessGuard:
         identity = self._identity(headers) or self._by_proxy(headers, scope)
         rate = self._reads if reading else self._writes
         free = path in _ENTRANCE or path.startswith(_ASSETS)
-        if not free and not rate.take(_counted(identity, self._proxies.client_of(scope))):
+        guest = "" if identity else self._guest_of(headers)
+        if not free and not rate.take(_counted(identity, guest, self._proxies.client_of(scope))):
             return _refused(path, 429, "too many requests; wait a little", {"Retry-After": "1"})
         if identity is None:
             free = path in _OPEN or path.startswith(self._open_at)
@@ -209,13 +214,13 @@ class AccessGuard:
         return self._access.link_of(cookie=cookie) if cookie else ""
 
 
-def _counted(identity: Identity | None, address: str) -> str:
+def _counted(identity: Identity | None, guest: str, address: str) -> str:
     """The client whose requests are counted together.
 
     A stranger is an address. So strangers cannot use up the limit of a user at the same address.
     """
     if identity is None:
-        return address
+        return f"guest\n{guest}\n{address}" if guest else address
     return f"{identity.role}\n{identity.session}\n{identity.actor}\n{address}"
 
 

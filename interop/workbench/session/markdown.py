@@ -2,49 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Iterator
+from typing import Final, final
 
-from ....engine.errors import CodecError
 from ....engine.log.contract import SessionSummary
 from ....engine.records import Record
 from ....engine.rounds import RoundProjector, Rounds
 from ....engine.text import quantity
 from ....scoring.display.records import Description, Narrator, Passage
-from ....scoring.display.texts import clean, dollars, duration, number, one_line
+from ....scoring.display.texts import clean, dollars, duration, inert, number, one_line
 from ....scoring.index.lines import SessionLine
 from ..sessions.rows import OUTCOMES, title_of
 
-__all__ = ("session_markdown",)
+__all__ = ("SessionMarkdown",)
 
 _FENCE: Final = "```"
 
 
-def session_markdown(
-    summary: SessionSummary, line: SessionLine, records: Sequence[Record], rounds: Rounds
-) -> str:
-    """A session in Markdown.
+@final
+class SessionMarkdown:
+    """Writes a session in Markdown, record by record.
 
     Texts of the session are quoted, so that they do not change the document around them.
 
     Args:
-        summary: of the session.
-        line: its line in lists.
-        records: the records, as far as the reader may see them.
         rounds: how rounds are counted.
     """
-    parts = [f"# {_inline(title_of(summary))}", "\n".join(_results(summary, line))]
-    narrator, projector, shown = Narrator(), RoundProjector(rounds), 0
-    for record in records:
-        projector.feed(record)
-        if projector.number != shown:
-            shown = projector.number
-            parts.append(f"## Round {shown}")
+
+    def __init__(self, rounds: Rounds) -> None:
+        self._narrator = Narrator()
+        self._projector = RoundProjector(rounds)
+        self._round = 0
+
+    def head(self, summary: SessionSummary, line: SessionLine) -> str:
+        """The title and the results.
+
+        Args:
+            summary: of the session.
+            line: its line in lists.
+        """
+        return f"# {_inline(title_of(summary))}\n\n" + "\n".join(_results(summary, line)) + "\n"
+
+    def told(self, record: Record) -> str:
+        """The next record, as far as the reader may see it."""
+        text = ""
         try:
-            parts.append(_told(narrator.describe(record)))
-        except CodecError as error:
-            parts.append(f"*a damaged record: {_inline(str(error))}*")
-    return "\n\n".join(parts) + "\n"
+            self._projector.feed(record)
+            if self._projector.number != self._round:
+                self._round = self._projector.number
+                text = f"\n## Round {self._round}\n"
+            told = _told(self._narrator.describe(record))
+        except Exception as error:  # noqa: BLE001  (one record never ends the file)
+            told = f"*record {record.version} cannot be shown: {_inline(str(error))}*"
+        return f"{text}\n{told}\n"
 
 
 def _results(summary: SessionSummary, line: SessionLine) -> Iterator[str]:
@@ -98,5 +108,5 @@ def _inline(text: str) -> str:
 
 
 def _harmless(text: str) -> str:
-    """A text without HTML."""
-    return text.replace("&", "&amp;").replace("<", "&lt;")
+    """A text that does nothing in the document."""
+    return inert(text.replace("&", "&amp;"))

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from ....engine.text import quantity
 from ....scoring.display.diff import ChangedLine, matched
 from ..markup.records import diff_table
 
@@ -22,6 +23,8 @@ MINE: Final = "<<<<<<< yours"
 SEPARATOR: Final = "======="
 THEIRS: Final = ">>>>>>> theirs"
 _LINES: Final = 4000  # lines of two texts that are compared at most
+_MOST: Final = 500  # stretches that a person can judge one by one
+_SHOWN: Final = 2000  # lines that the page shows of all stretches together
 
 
 class Merged(NamedTuple):
@@ -122,25 +125,35 @@ class Stretch(msgspec.Struct, frozen=True):
 
 
 def stretches(accepted: str, output: str) -> list[Stretch]:
-    """The stretches in which two texts differ; takes a moment, so call it in a thread."""
+    """The stretches in which two texts differ; takes a moment, so call it in a thread.
+
+    Very many of them are one, from the first to the last.
+    """
     before, after = accepted.split("\n"), output.split("\n")
+    codes = [code for code in matched(before, after)[0].get_opcodes() if code[0] != "equal"]
+    if len(codes) > _MOST:
+        codes = [("replace", codes[0][1], codes[-1][2], codes[0][3], codes[-1][4])]
     found = []
-    for kind, low, high, new_low, new_high in matched(before, after)[0].get_opcodes():
-        if kind != "equal":
-            taken, put = before[low:high], after[new_low:new_high]
-            lines = [
-                *(ChangedLine("-", line) for line in taken if line.strip()),
-                *(ChangedLine("+", line) for line in put if line.strip()),
-            ]
-            found.append(
-                Stretch(low, taken, new_low, put, str(diff_table(lines)), _heading(after, new_low))
-            )
+    under, read, left = "", 0, _SHOWN
+    for _, low, high, new_low, new_high in codes:
+        taken, put = before[low:high], after[new_low:new_high]
+        changed = [
+            *(ChangedLine("-", line) for line in taken if line.strip()),
+            *(ChangedLine("+", line) for line in put if line.strip()),
+        ]
+        lines = changed[:left]
+        left -= len(lines)
+        if more := len(changed) - len(lines):
+            lines.append(ChangedLine("…", quantity(more, "more line")))
+        under = _heading(after[read:new_low]) or under
+        read = new_low
+        found.append(Stretch(low, taken, new_low, put, str(diff_table(lines)), under))
     return found
 
 
-def _heading(lines: Sequence[str], at: int) -> str:
-    """The nearest heading above a line: of Markdown, or a short line that ends in a colon."""
-    for line in reversed(lines[:at]):
+def _heading(lines: Sequence[str]) -> str:
+    """The last heading among lines: of Markdown, or a short line that ends in a colon."""
+    for line in reversed(lines):
         text = line.strip()
         if len(text) <= _HEADING and (text.startswith("#") or text.endswith(":")):
             return text.strip("#: ")

@@ -135,6 +135,23 @@ async def test_a_flipped_bit_that_sqlite_does_not_see_is_found(tmp_path: Path) -
     assert (found, clean) == (None, False)
 
 
+async def test_an_index_without_some_rows_of_its_table_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    async with open_log(str(path)) as log:
+        await fill(log)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE INDEX other ON events (stream, version) WHERE position < 5")
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute(
+            "UPDATE sqlite_master SET rootpage = (SELECT rootpage FROM sqlite_master WHERE name = 'other') "
+            "WHERE name = 'events_in_stream'"
+        )
+        connection.execute("DELETE FROM sqlite_master WHERE name = 'other'")
+        connection.commit()
+    named = "the index events_in_stream holds other values than its table"
+    assert named in await problems(path)
+
+
 async def test_a_text_in_place_of_a_body_is_found(tmp_path: Path) -> None:
     """One bit says which of the two it is."""
     path = tmp_path / "a.db"

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import anyio.to_thread
 import pytest
+from duolog.engine.errors import LogClosed
 from duolog.engine.events import MessageSent, SessionOpened
 from duolog.engine.log.contract import Derived, Store
 from duolog.engine.log.integrity.checksum import checksum_of
@@ -361,7 +362,11 @@ def ranking(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 async def test_sessions_are_ranked_by_a_number_of_their_rows(ranking: str) -> None:
-    async with open_log(ranking) as log:
+    opened = open_log(ranking)
+    assert isinstance(opened, Ranked)
+    with pytest.raises(LogClosed):  # it is not open yet
+        await opened.outdated(FOLD, 1)
+    async with opened as log:
         assert isinstance(log, Ranked)
         assert await log.outdated(FOLD, 1) == []
         rows = await told(log, "a", "b", "c", "d", "e")

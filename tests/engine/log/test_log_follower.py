@@ -307,6 +307,21 @@ async def test_a_checkpoint_passes_nothing_that_is_not_processed(
             assert await positions(again, 2) == [5, 6]
 
 
+async def test_a_commit_without_anything_new_leaves_the_checkpoint_of_another_alone() -> None:
+    async with MemoryLog() as log:
+        await say(log, "a", 3)
+        one, two = Follower(log, key=KEY), Follower(log, key=KEY)
+        await positions(one, 2)
+        await one.commit()
+        await two.begin()
+        await positions(two, 1)
+        await two.commit()
+        await one.commit()
+        assert await log.checkpoint(*KEY) == 3
+        await one.aclose()
+        await two.aclose()
+
+
 async def test_output_and_checkpoint_are_one_append(make: Callable[[], Store]) -> None:
     async with make() as log:
         await say(log, "a", 2)

@@ -23,7 +23,7 @@ from duolog.experiments.studies.people import People, read_people
 from duolog.experiments.studies.plan import Study, read_study, resolved
 from duolog.experiments.studies.recruiting import Places, Recruits, places_of
 from duolog.experiments.studies.running import Sittings
-from duolog.experiments.studies.site import OPEN, study_part
+from duolog.experiments.studies.site import OPEN, guests, study_part
 from duolog.experiments.workbench import SessionHost
 from duolog.interop.workbench.access.identity import Access
 from duolog.interop.workbench.app import PARTS, make_bench, make_workbench
@@ -151,7 +151,7 @@ class Browser:
 
 
 @asynccontextmanager
-async def serving(plan: Path) -> AsyncIterator[Serving]:
+async def serving(plan: Path, reads: tuple[float, float] = (1e6, 1e6)) -> AsyncIterator[Serving]:
     """A server of the study, which ends as a process does that is killed."""
     places = places_of(plan)
     study = await anyio.to_thread.run_sync(lambda: resolved(read_study(plan)))
@@ -168,10 +168,13 @@ async def serving(plan: Path) -> AsyncIterator[Serving]:
             log,
             Access(recruits.secret("operator")),
             name="lists.db",
-            limits=WorkbenchLimits(reads=(1e6, 1e6), writes=(1e6, 1e6)),
+            limits=WorkbenchLimits(reads=reads, writes=(1e6, 1e6)),
         )
         parts = (*PARTS, take_part(host), study_part(people, recruits, Sittings(people, host, log)))
-        yield Serving(make_workbench(workbench, None, parts, open_at=OPEN), people)
+        app = make_workbench(
+            workbench, None, parts, open_at=OPEN, guest_of=guests(people, recruits)
+        )
+        yield Serving(app, people)
         tasks.cancel_scope.cancel()
 
 
@@ -472,6 +475,33 @@ async def test_answers_are_checked_and_belong_to_their_step(plan: Path) -> None:
             assert said in refused.json()["message"]
         ann.client.cookies.clear()
         assert (await ann.post("answers", early)).status_code == 401
+
+
+async def test_strangers_do_not_lock_out_participants_at_their_address(plan: Path) -> None:
+    async with (
+        serving(plan, reads=(20, 1e-6)) as server,
+        server.arriving("ann") as ann,
+        server.arriving("ben") as ben,
+    ):
+        await ann.agree()
+        answers = [(await ben.client.get("/study")).status_code for _ in range(30)]
+        assert answers[-1] == 429
+        assert (await ann.client.get("/study")).status_code == 200
+        assert "What to do" in await ann.open()
+
+
+async def test_keys_are_recorded_in_no_answer(plan: Path) -> None:
+    key = "sk-proj-" + "aB3" * 16
+    async with serving(plan) as server, server.arriving("ann") as ann:
+        await ann.agree()
+        for place in (1, 2):
+            await ann.work(place)
+            await ann.rate(place)
+        last = {"questionnaire": "last", "place": None}
+        await ann.sends("answers", last | {"answers": {"comment": f"it said {key}"}})
+    held = [bytes(one.body or b"") for one in await records_of(places_of(plan).people)]
+    assert any(b"it said" in one for one in held)
+    assert not any(b"aB3aB3" in one for one in held)
 
 
 async def test_fifty_finish_leave_come_back_and_withdraw(plan: Path) -> None:

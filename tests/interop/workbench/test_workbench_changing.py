@@ -45,3 +45,19 @@ def test_an_output_that_was_accepted_has_no_changes_and_hostile_text_is_escaped(
     [one] = stretches("a", "<img src=x>")
     assert "<img" not in one.html
     assert "&lt;img" in one.html
+
+
+def test_very_many_changes_are_judged_at_once_and_the_page_shows_some_of_their_lines() -> None:
+    accepted = "\n".join(f"same {n}\nold {n}" for n in range(20_000))
+    output = "\n".join(f"same {n}\nnew {n}" for n in range(20_000))
+    [one] = stretches(accepted, output)
+    assert accepting(accepted, one) == output
+    assert len(one.html) < 1_000_000
+    assert "more lines" in one.html
+
+
+def test_a_change_is_under_the_heading_above_it() -> None:
+    output = "# One\na\nb\n# Two\nc\nd"
+    assert [one.under for one in stretches("# One\nA\nb\n# Two\nC\nD", output)] == ["One", "Two"]
+    assert [one.under for one in stretches("# One\nA\nb\n# Two\nc\nD", output)] == ["One", "Two"]
+    assert [one.under for one in stretches("#1\na\nb\nc", "#1\nA\nb\nC")] == ["1", "1"]

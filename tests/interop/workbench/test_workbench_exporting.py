@@ -5,12 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 
 from duolog.engine.events import NoteTaken
 from duolog.engine.log.open import open_log
 from duolog.engine.records import Draft
 from duolog.scoring.reviews import Review, add_review
 from duolog.testing.sessions import put_records
+from markdown_it import MarkdownIt
 from workbench import story, visiting
 
 
@@ -54,6 +58,9 @@ async def test_a_session_is_exported_as_a_transcript_and_as_json() -> None:
     async with open_log("memory://") as log:
         script = story("s", [1])
         script.agent("<script>alert(1)</script>\n# Not a heading")
+        script.agent(
+            "![look](https://evil.example/a.png) ![b][c]\n\n[c]: https://evil.example/c.png"
+        )
         await put_records(log, script.records)
         await log.append("s", [Draft(NoteTaken("a private note"), "bot", "agent", 99.0)])
         for role, sees in (("operator", True), ("viewer", False)):
@@ -64,6 +71,9 @@ async def test_a_session_is_exported_as_a_transcript_and_as_json() -> None:
                 assert text.startswith("# test 1\n")
                 assert "## Round 1" in text
                 assert "> &lt;script>alert(1)&lt;/script>\n> # Not a heading" in text
+                assert "<img" not in (shown := MarkdownIt().render(text))
+                assert "<a " not in shown
+                assert "evil.example" in shown
                 assert ("a private note" in text) == sees
                 found = (await visitor.get("/v1/export/session", id="s", format="json")).json()
                 assert len(found) == log.statistics().position
@@ -91,3 +101,26 @@ async def test_a_comparison_is_exported_as_its_document() -> None:
             assert "/v1/export/report?format=md" in (await viewer.get("/compare")).text
         async with visiting(log, "participant") as participant:
             assert (await participant.get("/v1/export/report")).status_code == 403
+
+
+async def test_a_damaged_record_ends_no_export_and_is_withheld_from_viewers(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    async with open_log(str(path)) as log:
+        await put_records(log, story("s", [1]).records)
+        await log.append("s", [Draft(NoteTaken("a private note"), "bot", "agent", 99.0)])
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("DROP TRIGGER events_stand")
+        body = '{"kind":"NoteTaken","text":7,"more":"a private note"}'
+        connection.execute(
+            "UPDATE events SET crc = NULL, body = CAST(? AS BLOB) WHERE kind = 'NoteTaken'", (body,)
+        )
+        connection.commit()
+    async with open_log(str(path)) as log:
+        for role in ("operator", "viewer"):
+            async with visiting(log, role) as visitor:
+                lines = (await visitor.get("/v1/export/session", id="s")).text.splitlines()
+                assert len([json.loads(line) for line in lines]) == log.statistics().position
+                text = (await visitor.get("/v1/export/session", id="s", format="md")).text
+                assert "## Round 1" in text
+                if role == "viewer":
+                    assert not any("a private note" in one for one in (*lines, text))

@@ -19,6 +19,7 @@ from duolog.scoring.report import (
 from duolog.scoring.report.summary import completeness
 from duolog.scoring.trajectory.files import decode_trajectory
 from duolog.scoring.trajectory.points import Point, Trajectory
+from markdown_it import MarkdownIt
 from rich.console import Console
 
 
@@ -262,6 +263,14 @@ def test_markdown_has_a_row_per_group() -> None:
 def test_markdown_escapes_what_would_end_a_cell() -> None:
     odd = session(1, '"agent": "a|b"', "0.5/4")
     assert "| a\\|b |" in report_markdown(aggregate([odd], bootstrap=0))
+
+
+def test_a_name_from_a_log_loads_nothing_and_links_nowhere_in_markdown() -> None:
+    odd = session(1, '"agent": "![a](https://evil.example/a.png) <img src=x>"', "0.5/4")
+    shown = MarkdownIt().enable("table").render(report_markdown(aggregate([odd], bootstrap=0)))
+    assert "evil.example" in shown
+    assert "<img" not in shown
+    assert "<a " not in shown
 
 
 def test_explanation_in_words() -> None:
