@@ -297,10 +297,12 @@ def _report(place: Path, notes: _Notes, fleet: _Fleet, held: _Held) -> bool:
         for one in handed
         if any(begun <= float(one[2]) <= end for begun, end in fleet.outages)
     ]
+    if unmarked:
+        print("without a mark: " + ", ".join(f"{s} {n}" for s, n in sorted(unmarked.items())))
     for what, took in (("", [float(one[3]) * 1e3 for one in handed]), (" while away", away)):
         print(
             f"added to a request{what}: p50 {quantile(took, 0.5):.2f} ms, "
-            f"p99 {quantile(took, 0.99):.1f} ms, worst {max(took):.0f} ms"
+            f"p99 {quantile(took, 0.99):.1f} ms, worst {max(took, default=0.0):.0f} ms"
         )
     for path in sorted(place.glob("errors-*")):
         if "Traceback" in (text := path.read_text()):

@@ -46,7 +46,7 @@ from ..engine.session.commands import (
 from .committer import BatchCommitter, CommitResult
 from .queue import IntakeStatistics, OnFull, QueuedCommand, SessionQueue, Unwritten
 from .receipt import Receipt
-from .spill import Leftover, SpillFiles
+from .spill import Leftover, Sent, SpillFiles
 from .tally import Killed, Tally
 
 __all__ = ("LONGEST_LINGER", "Intake")
@@ -135,7 +135,7 @@ class Intake:
         self._error = ""
         self._away = False  # the latest attempt to reach the log failed
         self._keeping = False  # a task looks for what has waited too long in memory
-        self._sent: list[str] = []  # ids of entries in a spill file that wait no more
+        self._sent: list[Sent] = []  # entries in a spill file that wait no more
         self._disk = anyio.Lock()
         self._busy: dict[SessionQueue, None] = {}
         self._news = anyio.Event()
@@ -378,7 +378,7 @@ class Intake:
             if time.time() - left.taken > age:
                 self._lose(queue, entry, f"it waited on the disk for more than {age:g} seconds")
                 if entry.id is not None:
-                    self._sent.append(entry.id)
+                    self._sent.append((queue.session, entry.id))
                 return
             self._waiting += 1
             self._kept += 1
@@ -462,7 +462,7 @@ class Intake:
                     self._unkept.extendleft(reversed(entries[dealt:]))
                     for queue, entry in kept:
                         if entry.settled:
-                            self._sent.append(entry.id or "")
+                            self._sent.append((queue.session, entry.id or ""))
                         else:
                             entry.spilled = True
                             self._kept += 1
@@ -635,7 +635,7 @@ class Intake:
             with self._lock:
                 self._kept -= 1
                 if entry.id is not None:
-                    self._sent.append(entry.id)
+                    self._sent.append((queue.session, entry.id))
         if entry.verb == _MARK:
             if error is not None:
                 get_logger("telemetry").error(

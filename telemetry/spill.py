@@ -40,7 +40,7 @@ from .queue import QueuedCommand, SessionQueue
 from .receipt import Receipt, Ref
 from .tally import TallyFiles, lock_file, take_file
 
-__all__ = ("Leftover", "Spill", "SpillFiles", "is_on_a_server", "tallies_beside")
+__all__ = ("Leftover", "Sent", "Spill", "SpillFiles", "is_on_a_server", "tallies_beside")
 
 _ENDING: Final = ".spill"
 _PAGE: Final = 1 << 20  # bytes read at once
@@ -117,6 +117,10 @@ def _log_at(url: str) -> str:
 _NOTHING: Final = msgspec.Raw()
 
 
+Sent: TypeAlias = tuple[str, str]
+"""The session and the id of an entry that waits no more: ids are unique in their session only."""
+
+
 class _Line(msgspec.Struct, omit_defaults=True):
     """A line of a spill file: a command, or what has become of earlier ones.
 
@@ -126,7 +130,7 @@ class _Line(msgspec.Struct, omit_defaults=True):
         id: under which the log will have the event, or its caller gave it.
         tried: trace version with which it was sent before it had that id; it may be there.
         about: the event that it refers to, by trace version or id.
-        done: ids of earlier lines that need no sending any more.
+        settled: sessions and ids of earlier lines that need no sending any more.
     """
 
     session: str = ""
@@ -148,7 +152,7 @@ class _Line(msgspec.Struct, omit_defaults=True):
     outcome_schema: int = 0
     base: int | msgspec.UnsetType | None = msgspec.UNSET
     of: int | None = None
-    done: list[str] = []
+    settled: list[Sent] = []
 
 
 Waiting: TypeAlias = tuple[SessionQueue, QueuedCommand]
@@ -264,12 +268,12 @@ class SpillFiles:
             entry.id = f"spill/{self._run}/{self._count}"
         entry.receipt.ident = entry.id
 
-    def keep(self, entries: Sequence[Waiting], done: list[str]) -> tuple[list[Waiting], int]:
+    def keep(self, entries: Sequence[Waiting], done: list[Sent]) -> tuple[list[Waiting], int]:
         """Writes entries to the disk, in order.
 
         Args:
             entries: what to write.
-            done: ids of entries that were written before and wait no more.
+            done: entries that were written before and wait no more.
 
         Returns:
             Those that are on the disk now, and how many of all were dealt with: there is no room for
@@ -280,7 +284,7 @@ class SpillFiles:
         except OSError as error:
             self._warn(error)
             return [], 0
-        lines = [_encode(_Line(done=done)) + b"\n"] if done else []
+        lines = [_encode(_Line(settled=done)) + b"\n"] if done else []
         opened: set[str] = set()
         size = file.size + sum(map(len, lines))
         kept: list[Waiting] = []
@@ -319,7 +323,7 @@ class SpillFiles:
         self._own = None
         self._warned = False
 
-    def leave(self, done: list[str]) -> None:
+    def leave(self, done: list[Sent]) -> None:
         """Leaves the files to the next process, without what is done."""
         if done:
             self.keep((), done)
@@ -409,7 +413,7 @@ class SpillFiles:
                 continue
             lines = [held for _, line in _lines(path) if (held := _decoded(line)) is not None]
             taken.append((_File(path, descriptor), lines))
-        done = {ident for _, lines in taken for line in lines for ident in line.done}
+        done = {one for _, lines in taken for line in lines for one in line.settled}
         found: list[Leftover] = []
         for file, lines in taken:
             waiting = list(_waiting(lines, done))
@@ -482,7 +486,7 @@ def _decoded(line: bytes) -> _Line | None:
         return None
 
 
-def _waiting(lines: Sequence[_Line], done: set[str]) -> Iterator[Leftover]:
+def _waiting(lines: Sequence[_Line], done: set[Sent]) -> Iterator[Leftover]:
     openings: dict[str, SessionOpened] = {}
     for line in lines:
         if not line.session:
@@ -491,7 +495,9 @@ def _waiting(lines: Sequence[_Line], done: set[str]) -> Iterator[Leftover]:
             if line.opened != _NOTHING:
                 opening = codec.decode_body("SessionOpened", line.opened_schema, bytes(line.opened))
                 openings[line.session] = cast(SessionOpened, opening)
-            if line.session not in openings or (line.id is not None and line.id in done):
+            if line.session not in openings:
+                continue
+            if line.id is not None and (line.session, line.id) in done:
                 continue
             entry = _entry(line)
         except (DuologError, TypeError, ValueError) as error:

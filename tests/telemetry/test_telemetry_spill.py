@@ -148,6 +148,30 @@ async def test_the_next_process_sends_what_a_killed_one_has_left(
     assert not list((tmp_path / "spill").iterdir())
 
 
+async def test_ids_are_of_one_session_for_what_is_left_behind_too(
+    gate: Gate, tmp_path: Path
+) -> None:
+    """Another session's message has the same id, and was written."""
+
+    def only_one(session: str, drafts: Sequence[Draft], stream: str) -> Exception | None:
+        return away(session, drafts, stream) if session == "waits" else None
+
+    async with dying(Recorder(gate.log, retry=0.01, spill=files(tmp_path)), tmp_path) as recorder:
+        gate.fail(away)
+        for session in ("goes", "waits"):
+            await (await recorder.session(session)).human.says(f"it {session}", id="m1")
+        await until_kept(recorder, 4)
+        gate.fail(only_one)
+        await recorder.flush("goes")
+        await (await recorder.session("waits")).agent.says("more", id="m2")
+        await until_kept(recorder, 3)
+    gate.heal()
+    async with Recorder(gate.log, spill=files(tmp_path)):
+        pass
+    assert await texts(gate.log, "goes") == ["it goes"]
+    assert await texts(gate.log, "waits") == ["it waits", "more"]
+
+
 @pytest.mark.parametrize("there", [True, False])
 async def test_what_may_have_been_written_is_written_once(
     gate: Gate, tmp_path: Path, there: bool
