@@ -22,6 +22,7 @@ from .conversation.steps import (
 __all__ = (
     "blocks_of",
     "has_own_blocks",
+    "is_result",
     "plain_text",
     "result_of",
     "spoken",
@@ -64,7 +65,12 @@ def has_own_blocks(content: JSON) -> bool:
     if isinstance(content, str) or not isinstance(content, Sequence):
         return False
     kinds = [block.get("type") for block in content if isinstance(block, Mapping)]
-    return any(isinstance(kind, str) and kind in _OWN for kind in kinds)
+    return any(isinstance(kind, str) and (kind in _OWN or is_result(kind)) for kind in kinds)
+
+
+def is_result(kind: object) -> bool:
+    """Whether a block of this type is the result of a call, of a tool that the provider ran too."""
+    return isinstance(kind, str) and kind.endswith(_RESULT)
 
 
 def steps_of_blocks(role: str, name: str | None, content: JSON) -> Iterator[Step]:
@@ -84,9 +90,10 @@ def steps_of_blocks(role: str, name: str | None, content: JSON) -> Iterator[Step
             if (step := spoken(block, name)) is not None:
                 yield step
         return
-    yield from (result_of(block) for block in blocks if block["type"] == _RESULT)
-    texts = [str(block.get("text") or "") for block in blocks if block["type"] == "text"]
-    others = [str(block["type"]) for block in blocks if block["type"] not in ("text", _RESULT)]
+    yield from (result_of(block) for block in blocks if is_result(block["type"]))
+    own = [block for block in blocks if not is_result(block["type"])]
+    texts = [str(block.get("text") or "") for block in own if block["type"] == "text"]
+    others = [str(block["type"]) for block in own if block["type"] != "text"]
     yield from typed(texts, others)
 
 
@@ -111,7 +118,7 @@ def spoken(block: Mapping[str, JSON], name: str | None = None) -> Step | None:
     if kind == "thinking":
         thought = _text(block, "thinking")
         return Reasoning(thought, name) if thought.strip() else None
-    if kind.endswith(_RESULT):
+    if is_result(kind):
         return result_of(block)
     return Omission(f"a block of type {kind}")
 

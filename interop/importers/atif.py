@@ -140,6 +140,7 @@ class _Trajectory:
         self._document = document
         self._reading = reading
         self._session = document.value("session_id", str)
+        self._open: set[str] = set()
         self._helpers = list(document.inner("subagent_trajectories"))
         self._names = [
             _agent(one).name or f"subagent-{n}" for n, one in enumerate(self._helpers, 1)
@@ -220,7 +221,7 @@ class _Trajectory:
         where = f"{document.where}, step {number}"
         try:
             step = decode(data, _Step)
-            steps = tuple(_steps(step, data, name))
+            steps = tuple(_steps(step, data, name, self._open))
         except InvalidInput as error:
             return Diagnostic("problem", f"no step: {error}", where, self._session)
         return Entry(number, where, seconds_of(step.timestamp, self._reading.zone), steps)
@@ -251,7 +252,15 @@ def _sum(totals: _Totals) -> Iterator[Step]:
         yield ModelUse(tokens=tokens, cost=totals.total_cost_usd, purpose="act (all calls)")
 
 
-def _steps(step: _Step, data: bytes, name: str | None) -> Iterator[Step]:
+def _steps(step: _Step, data: bytes, name: str | None, open_calls: set[str]) -> Iterator[Step]:
+    """The steps of a step.
+
+    Args:
+        step: of a trajectory.
+        data: the same as it is in the source.
+        name: of a subagent; None for the main one.
+        open_calls: ids of calls without a result; brought up to date.
+    """
     side = _SIDES.get(step.source)
     if side is None:
         yield ForeignEntry(f"{_NAME}.{step.source}", data)
@@ -263,6 +272,9 @@ def _steps(step: _Step, data: bytes, name: str | None) -> Iterator[Step]:
     if step.reasoning_content:
         yield Reasoning(step.reasoning_content, name)
     text = _text(step.message)
+    results = step.observation.results if step.observation is not None else []
+    if side == HUMAN and any(_text(result.content) == text for result in results):
+        text = ""  # a tool said it
     if text.strip():
         yield Utterance(side, name if side == AGENT else None, text)
     calls = step.tool_calls or []
@@ -270,20 +282,23 @@ def _steps(step: _Step, data: bytes, name: str | None) -> Iterator[Step]:
         given = call.arguments if isinstance(call.arguments, Mapping) else {}
         raw = None if isinstance(call.arguments, Mapping) else _text(call.arguments) or None
         yield ToolCall(AGENT, name, call.tool_call_id, call.function_name, given, raw)
-    if step.observation is not None:
-        yield from _results(calls, step.observation.results)
+        open_calls.add(call.tool_call_id)
+    yield from _results(calls, results, open_calls)
 
 
-def _results(calls: Sequence[_Call], results: Sequence[_Result]) -> Iterator[Step]:
+def _results(
+    calls: Sequence[_Call], results: Sequence[_Result], open_calls: set[str]
+) -> Iterator[Step]:
     named = {result.source_call_id for result in results}
     waiting = [call.tool_call_id for call in calls if call.tool_call_id not in named]
-    ids = {call.tool_call_id for call in calls}
     for result in results:
         content = result.content if isinstance(result.content, Mapping) else _text(result.content)
-        if result.source_call_id in ids:
-            yield ToolResult(str(result.source_call_id), content)
-        elif result.source_call_id is None and waiting:
-            yield ToolResult(waiting.pop(0), content)
+        call = result.source_call_id
+        if call is None and waiting:
+            call = waiting.pop(0)
+        if call in open_calls:
+            open_calls.discard(str(call))
+            yield ToolResult(str(call), content)
         elif content:
             yield Utterance("system", None, _text(result.content))
         if result.subagent_trajectory_ref:

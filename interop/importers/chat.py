@@ -22,7 +22,7 @@ import msgspec
 from ...engine import codec
 from ...engine.errors import InvalidInput
 from ...engine.events import JSON, Tokens
-from .anthropic import has_own_blocks, plain_text, steps_of_blocks, tokens_of
+from .anthropic import has_own_blocks, is_result, plain_text, steps_of_blocks, tokens_of
 from .claude_code.questions import QuestionReader
 from .conversation.builder import Participants
 from .conversation.numbers import count_of
@@ -57,7 +57,7 @@ _HOSTED: Final = "_call"
 _RESULT_OF: Final = frozenset({"tool_call_id", "tool_use_id", "toolCallId", "toolUseId"})
 """Keys by which a message names the call that it answers, under any role."""
 _RESULTS: Final = frozenset(
-    {"tool-result", "tool_call_response", "tool_response", "function_call_output"}
+    {"tool-result", "tool_call_response", "tool_response", "function_call_output", "tool_result"}
 )
 """Types of parts that are results of calls; Anthropic's are read elsewhere."""
 
@@ -133,8 +133,16 @@ def _message(item: Item) -> Iterator[Step]:
     if has_own_blocks(item.get("content")):
         yield from steps_of_blocks(role, name, item.get("content"))
         return
+    if role == HUMAN and item.get("type") in _RESULTS:
+        text, others = text_of(item.get("content"))
+        yield ToolResult("", text)
+        yield from _lost(others)
+        return
     if role == HUMAN and _results_in(item.get("content")):
         yield from _answers(item, name)
+        return
+    if role == HUMAN and (tool := _written_by_tool(item.get("content"))) is not None:
+        yield from _message(tool)
         return
     for key in ("reasoning_content", "reasoning"):
         thought = item.get(key)
@@ -155,6 +163,23 @@ def _results_in(content: JSON) -> list[Item]:
     """The parts of a content that are results of calls, under any role."""
     listed = content if isinstance(content, Sequence) and not isinstance(content, str) else ()
     return [one for one in listed if isinstance(one, Mapping) and str(one.get("type")) in _RESULTS]
+
+
+def _written_by_tool(content: JSON) -> Item | None:
+    """The message of a tool that is the text of a user's message, as JSON; None for any other text."""
+    if not isinstance(content, str) or not content.startswith(("{", "[")):
+        return None
+    try:
+        held: JSON = msgspec.json.decode(content)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    if isinstance(held, Mapping) and held.get("role") in ("tool", "function"):
+        return held
+    listed = held if isinstance(held, list) else [held]
+    kinds = [one.get("type") if isinstance(one, Mapping) else None for one in listed]
+    if any(kind in _RESULTS or is_result(kind) for kind in kinds):
+        return {"role": HUMAN, "content": listed}
+    return None
 
 
 def _answers(item: Item, name: str | None) -> Iterator[Step]:

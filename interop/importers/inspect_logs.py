@@ -21,7 +21,7 @@ import msgspec
 from ...engine import codec
 from ...engine.errors import InvalidInput, MissingExtra
 from ...engine.events import JSON, DecisionSource, ScorerRef, Tokens, UtilityScored
-from .chat import steps_of
+from .chat import steps_of, text_of
 from .conversation.builder import Participants
 from .conversation.numbers import count_of, share_of
 from .conversation.steps import (
@@ -34,6 +34,7 @@ from .conversation.steps import (
     Reasoning,
     Step,
     ToolResult,
+    Utterance,
 )
 from .conversation.transcript import Entry, Transcript, read_transcript
 from .json_files import PIECE, decode, load
@@ -310,8 +311,12 @@ def steps_of_message(message: Mapping[str, JSON], attachments: Mapping[str, str]
         InvalidInput: it is not a message.
     """
     content = _whole(message.get("content"), attachments)
-    if message.get("role") == "tool":
+    call = message.get("tool_call_id")
+    if message.get("role") == "tool" or (message.get("role") == HUMAN and isinstance(call, str)):
         yield _result(message, content)
+        return
+    if message.get("role") == HUMAN and call:  # what a tool's message cannot hold, such as images
+        yield Utterance("system", None, text_of(content)[0])
         return
     if not isinstance(content, str) and isinstance(content, Sequence):
         for block in content:

@@ -349,7 +349,12 @@ def _message(event: Mapping[str, JSON]) -> Iterator[Step]:
     if isinstance(reasoning, str) and reasoning.strip():
         yield Reasoning(reasoning)
     text = plain_text(held.get("content"))
-    side = {"user": HUMAN, "agent": AGENT}.get(str(event.get("source")), "system")
+    by_tool = held.get("role") == "tool" or held.get("tool_call_id") is not None
+    side = (
+        "system"
+        if by_tool
+        else {"user": HUMAN, "agent": AGENT}.get(str(event.get("source")), "system")
+    )
     if text.strip():
         yield Utterance(side, None, text)
 

@@ -18,6 +18,7 @@ import msgspec
 
 from ...engine.errors import InvalidInput
 from ...engine.events import JSON, Tokens
+from .anthropic import is_result, plain_text
 from .chat import steps_of, text_of, usage_of
 from .conversation.builder import Participants
 from .conversation.steps import (
@@ -267,4 +268,6 @@ def _ending(info: _Info) -> Iterator[Step]:
 
 
 def _text(content: JSON) -> str:
-    return text_of(content)[0]
+    blocks = content if isinstance(content, list) else ()
+    results = [one for one in blocks if isinstance(one, dict) and is_result(one.get("type"))]
+    return "\n".join(plain_text(one.get("content")) for one in results) or text_of(content)[0]

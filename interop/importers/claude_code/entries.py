@@ -130,6 +130,7 @@ class Line(msgspec.Struct, rename="camel"):
     timestamp: str | None = None
     message: Message | None = None
     tool_use_result: JSON = None
+    source_tool_use_id: str | None = msgspec.field(default=None, name="sourceToolUseID")
     is_meta: bool | None = None
     is_compact_summary: bool | None = None
     is_api_error_message: bool | None = None

@@ -9,7 +9,7 @@ import msgspec
 
 from ....engine.errors import InvalidInput
 from ....engine.events import Tokens
-from ..anthropic import blocks_of, plain_text, result_of, spoken, tokens_of, typed
+from ..anthropic import blocks_of, is_result, plain_text, result_of, spoken, tokens_of, typed
 from ..conversation.steps import (
     AGENT,
     ForeignEntry,
@@ -145,7 +145,7 @@ class StepReader:
         texts: list[str] = []
         others: list[str] = []
         for block in blocks:
-            if block["type"] == "tool_result":
+            if is_result(block["type"]):
                 result = result_of(block)
                 if not self._questions.is_open(result.call):
                     yield Omission("a result of a call that is not in the file")
@@ -173,6 +173,7 @@ class StepReader:
 
     def _typed(self, line: Line, texts: Sequence[str], others: Sequence[str]) -> Iterator[Step]:
         brought = line.origin is not None and line.origin.kind not in (None, "human")
+        brought = brought or line.source_tool_use_id is not None  # by a tool
         if line.is_meta or line.is_compact_summary or self._helper or brought:
             if texts:
                 yield Utterance("system", _PROGRAM, "\n".join(texts))

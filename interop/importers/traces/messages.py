@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from ....engine.errors import InvalidInput
 from ....engine.events import JSON
+from ..anthropic import is_result, result_of
 from ..chat import steps_of
 from ..conversation.steps import AGENT, HUMAN, Reasoning, Step, ToolCall, ToolResult, Utterance
 from .spans import value_of
@@ -62,6 +63,10 @@ def _step(part: Mapping[str, JSON]) -> Step:
         return ToolResult(_id(part.get("id")), result)
     if kind == "tool-result":
         return _tool_result(part)
+    if kind == "function_call_output":
+        return ToolResult(_text(part, "call_id"), part.get("output"))
+    if is_result(kind):
+        return result_of({"content": part.get("text"), **part})
     text = part.get("content", part.get("text"))
     if part.get("thought") is True or _THOUGHT.search(str(kind)):
         return Reasoning(text if isinstance(text, str) else "")
