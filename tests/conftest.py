@@ -24,6 +24,7 @@ from duolog.engine.models import LiteLLMModel, Message, ModelRequest
 from duolog.testing.postgres_server import PostgresServer, missing, running_postgres
 from hypothesis import settings
 from openai_server import OpenAIServer
+from order_of_tests import dealt
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -42,9 +43,6 @@ settings.register_profile("soak", deadline=None, max_examples=1000)
 
 ON_REQUEST = ("soak", "release")
 """Markers of tests that run only where ``-m`` asks for them."""
-
-FIRST = ("long", "slow")
-"""Markers of tests that run before the others, in this order."""
 
 SEED = 11
 """What tests draw from by chance, except in long runs."""
@@ -112,8 +110,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out tests that were not asked for, and begins with the long ones and then the slow ones: if
-    tests run in several processes, none of them is left alone with a long one at the end."""
+    """Leaves out tests that were not asked for, and puts the others in order."""
     apart = {*ON_REQUEST} - asked_for(config)
     chosen: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
@@ -121,11 +118,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         asked = apart.isdisjoint(mark.name for mark in item.iter_markers())
         (chosen if asked else left_out).append(item)
     config.hook.pytest_deselected(items=left_out)
-    items[:] = sorted(chosen, key=_place)
-
-
-def _place(item: pytest.Item) -> int:
-    return next((at for at, name in enumerate(FIRST) if item.get_closest_marker(name)), len(FIRST))
+    items[:] = dealt(chosen, getattr(config, "workerinput", {}).get("workercount", 1))
 
 
 @pytest.fixture

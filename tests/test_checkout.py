@@ -74,7 +74,7 @@ class Environment:
         self.run("pip", "install", *options, *what, where=where)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def checkout(root: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Environment]:
     """A checkout whose name is not one of a module, with one file of tests, installed as editable."""
     where = tmp_path_factory.mktemp("checkout")
@@ -90,7 +90,7 @@ def checkout(root: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path
     return tree, environment
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def plain(
     checkout: tuple[Path, Environment], tmp_path_factory: pytest.TempPathFactory
 ) -> Environment:
@@ -116,6 +116,7 @@ def test_pytest_runs_a_file_of_the_checkout(checkout: tuple[Path, Environment]) 
         assert " passed" in environment.run("pytest", path, *arguments, where=where)
 
 
+@pytest.mark.late
 def test_mypy_checks_a_file_of_the_checkout(checkout: tuple[Path, Environment], root: Path) -> None:
     tree, environment = checkout
     _copy_cache(root / ".mypy_cache", tree / ".mypy_cache")
@@ -159,7 +160,9 @@ MYPY = ("mypy", "--strict")
 PYRIGHT = ("pyright",)
 
 
-@pytest.mark.parametrize("checker", [MYPY, PYRIGHT], ids=" ".join)
+@pytest.mark.parametrize(
+    "checker", [pytest.param(MYPY, marks=pytest.mark.late), PYRIGHT], ids=" ".join
+)
 def test_a_program_sees_the_types_of_an_editable_installation(
     checker: tuple[str, ...], checkout: tuple[Path, Environment], consumer: Path, root: Path
 ) -> None:

@@ -44,6 +44,7 @@ def watch(log: duolog.Log, sync: duolog.SyncLog) -> None:
 """
 
 
+@pytest.mark.late
 @pytest.mark.slow
 def test_pages_type_check_as_they_are_written(tmp_path: Path) -> None:
     written = {"callbacks.py": CALLBACKS}
