@@ -60,15 +60,8 @@ _HEAD: Final = 4096
 class AguiImporter:
     """Reads streams of AG-UI's events."""
 
-    @property
-    def name(self) -> str:
-        """``ag-ui``."""
-        return _NAME
-
-    @property
-    def about(self) -> str:
-        """In a few words."""
-        return "streams of AG-UI's events, one on each line"
+    name = _NAME
+    about = "streams of AG-UI's events, one on each line"
 
     def recognises(self, source: Path, shape: Shape | None) -> bool:
         """Whether a file begins with the start of a run."""

@@ -98,15 +98,8 @@ class _Step(msgspec.Struct):
 class AtifImporter:
     """Reads trajectories of Harbor."""
 
-    @property
-    def name(self) -> str:
-        """``atif``."""
-        return _NAME
-
-    @property
-    def about(self) -> str:
-        """In a few words."""
-        return "trajectories of Harbor (ATIF)"
+    name = _NAME
+    about = "trajectories of Harbor (ATIF)"
 
     def recognises(self, source: Path, shape: Shape | None) -> bool:
         """Whether a file begins like a trajectory."""

@@ -546,15 +546,8 @@ _OTHERS: Final = frozenset(
 class ChatImporter:
     """Reads chat messages."""
 
-    @property
-    def name(self) -> str:
-        """``chat``."""
-        return _NAME
-
-    @property
-    def about(self) -> str:
-        """In a few words."""
-        return "chat messages as OpenAI's Chat Completions and Responses, or Anthropic's Messages, have them"
+    name = _NAME
+    about = "chat messages as OpenAI's Chat Completions and Responses, or Anthropic's Messages, have them"
 
     def recognises(self, source: Path, shape: Shape | None) -> bool:
         """Whether a file begins with a message, an item, or an object that holds some."""

@@ -360,15 +360,8 @@ class _Head(msgspec.Struct):
 class CodexImporter:
     """Reads rollouts of Codex."""
 
-    @property
-    def name(self) -> str:
-        """``codex``."""
-        return _NAME
-
-    @property
-    def about(self) -> str:
-        """In a few words."""
-        return "rollouts of Codex"
+    name = _NAME
+    about = "rollouts of Codex"
 
     def recognises(self, source: Path, shape: Shape | None) -> bool:
         """Whether a file begins like a rollout."""

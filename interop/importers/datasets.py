@@ -126,15 +126,8 @@ _KEPT: Final = ("language", "redacted", "toxic", "turn", "country", "state")
 class LmsysImporter:
     """Reads LMSYS-Chat-1M and WildChat."""
 
-    @property
-    def name(self) -> str:
-        """``lmsys``."""
-        return _NAME
-
-    @property
-    def about(self) -> str:
-        """In a few words."""
-        return "rows of LMSYS-Chat-1M and WildChat"
+    name = _NAME
+    about = "rows of LMSYS-Chat-1M and WildChat"
 
     def recognises(self, source: Path, shape: Shape | None) -> bool:
         """Whether the first row has a conversation with the id of one of both data sets."""
@@ -228,15 +221,8 @@ _RESULTS: Final = frozenset(
 class ShareGptImporter:
     """Reads data sets in the form of ShareGPT."""
 
-    @property
-    def name(self) -> str:
-        """``sharegpt``."""
-        return _SHAREGPT
-
-    @property
-    def about(self) -> str:
-        """In a few words."""
-        return "data sets in the form of ShareGPT"
+    name = _SHAREGPT
+    about = "data sets in the form of ShareGPT"
 
     def recognises(self, source: Path, shape: Shape | None) -> bool:
         """Whether the first row has conversations of ``from`` and ``value``."""

@@ -116,6 +116,8 @@ class DirectoryImporter:
         importer: reads each file; None to recognise each by itself.
     """
 
+    about = "a directory of files, each recognised by itself"
+
     def __init__(self, importer: Importer | None = None) -> None:
         self._importer = importer
         self._formats: set[str] = set()
@@ -131,11 +133,6 @@ class DirectoryImporter:
         if self._importer is not None:
             return self._importer.name
         return next(iter(self._formats)) if len(self._formats) == 1 else _NAME
-
-    @property
-    def about(self) -> str:
-        """In a few words."""
-        return "a directory of files, each recognised by itself"
 
     def recognises(self, source: Path, shape: Shape | None) -> bool:
         """Whether a directory holds a file that is recognised."""

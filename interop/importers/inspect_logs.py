@@ -518,15 +518,8 @@ _NAME: Final = "inspect"
 class InspectImporter:
     """Reads logs of Inspect."""
 
-    @property
-    def name(self) -> str:
-        """``inspect``."""
-        return _NAME
-
-    @property
-    def about(self) -> str:
-        """In a few words."""
-        return "logs of Inspect (.eval or JSON)"
+    name = _NAME
+    about = "logs of Inspect (.eval or JSON)"
 
     def recognises(self, source: Path, shape: Shape | None) -> bool:
         """Whether a file is an archive of Inspect, or begins like its JSON."""

@@ -259,6 +259,8 @@ class MappingImporter:
         name: of the mapping, recorded as the format.
     """
 
+    about = "JSON as a mapping describes it"
+
     def __init__(self, spec: MappingSpec, name: str = _NAME) -> None:
         self._spec = spec
         self._name = name
@@ -268,11 +270,6 @@ class MappingImporter:
     def name(self) -> str:
         """Name of the mapping."""
         return self._name
-
-    @property
-    def about(self) -> str:
-        """In a few words."""
-        return "JSON as a mapping describes it"
 
     def recognises(self, source: Path, shape: Shape | None) -> bool:
         """Never: a mapping is named, not guessed."""

@@ -384,15 +384,8 @@ class _Evaluated(msgspec.Struct):
 class OpenHandsImporter:
     """Reads events of OpenHands."""
 
-    @property
-    def name(self) -> str:
-        """``openhands``."""
-        return _NAME
-
-    @property
-    def about(self) -> str:
-        """In a few words."""
-        return "events of OpenHands, and the output of its evaluations"
+    name = _NAME
+    about = "events of OpenHands, and the output of its evaluations"
 
     def recognises(self, source: Path, shape: Shape | None) -> bool:
         """Whether a file begins with an event, or with the result of an evaluation; or a directory

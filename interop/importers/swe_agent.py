@@ -99,15 +99,8 @@ class _Turn(NamedTuple):
 class SweAgentImporter:
     """Reads trajectories of SWE-agent."""
 
-    @property
-    def name(self) -> str:
-        """``swe-agent``."""
-        return _NAME
-
-    @property
-    def about(self) -> str:
-        """In a few words."""
-        return "trajectories of SWE-agent"
+    name = _NAME
+    about = "trajectories of SWE-agent"
 
     def recognises(self, source: Path, shape: Shape | None) -> bool:
         """Whether a file begins like a trajectory."""

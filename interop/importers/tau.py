@@ -562,15 +562,8 @@ _TICKS: Final = frozenset({"task_id", "ticks", "termination_reason"})
 class TauImporter:
     """Reads trajectories of τ-bench and τ²-bench."""
 
-    @property
-    def name(self) -> str:
-        """``tau``."""
-        return _NAME
-
-    @property
-    def about(self) -> str:
-        """In a few words."""
-        return "trajectories of τ-bench and results of τ²-bench"
+    name = _NAME
+    about = "trajectories of τ-bench and results of τ²-bench"
 
     def recognises(self, source: Path, shape: Shape | None) -> bool:
         """Whether a file holds runs or results, or a directory results in several files."""

@@ -446,15 +446,8 @@ def _about(parts: Sequence[_Part]) -> dict[str, JSON]:
 class ClaudeCodeImporter:
     """Reads session files of Claude Code."""
 
-    @property
-    def name(self) -> str:
-        """``claude-code``."""
-        return _NAME
-
-    @property
-    def about(self) -> str:
-        """In a few words."""
-        return "session files of Claude Code"
+    name = _NAME
+    about = "session files of Claude Code"
 
     def recognises(self, source: Path, shape: Shape | None) -> bool:
         """Whether a file begins like a session file."""

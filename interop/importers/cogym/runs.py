@@ -49,15 +49,8 @@ _NAME: Final = "cogym"
 class CogymImporter:
     """Reads results of Collaborative Gym."""
 
-    @property
-    def name(self) -> str:
-        """``cogym``."""
-        return _NAME
-
-    @property
-    def about(self) -> str:
-        """In a few words."""
-        return "results of Collaborative Gym: a directory with event_log.jsonl below it, or a log"
+    name = _NAME
+    about = "results of Collaborative Gym: a directory with event_log.jsonl below it, or a log"
 
     def recognises(self, source: Path, shape: Shape | None) -> bool:
         """Whether there is an event log below a directory, or a file has records of one."""

@@ -248,15 +248,8 @@ class _Key(msgspec.Struct, rename="camel"):
 class LangfuseImporter:
     """Reads traces of Langfuse."""
 
-    @property
-    def name(self) -> str:
-        """``langfuse``."""
-        return _NAME
-
-    @property
-    def about(self) -> str:
-        """In a few words."""
-        return "traces of Langfuse with their observations"
+    name = _NAME
+    about = "traces of Langfuse with their observations"
 
     def recognises(self, source: Path, shape: Shape | None) -> bool:
         """Whether a file begins with a trace and its observations, or with an observation."""

@@ -45,15 +45,8 @@ class _Span(msgspec.Struct):
 class OpenInferenceImporter:
     """Reads spans of OpenInference."""
 
-    @property
-    def name(self) -> str:
-        """``openinference``."""
-        return _NAME
-
-    @property
-    def about(self) -> str:
-        """In a few words."""
-        return "spans of OpenInference, as Phoenix exports them"
+    name = _NAME
+    about = "spans of OpenInference, as Phoenix exports them"
 
     def recognises(self, source: Path, shape: Shape | None) -> bool:
         """Whether a file begins with such a span."""

@@ -73,15 +73,8 @@ class _Request(msgspec.Struct, rename="camel"):
 class OtlpImporter:
     """Reads traces of OpenTelemetry."""
 
-    @property
-    def name(self) -> str:
-        """``otlp``."""
-        return _NAME
-
-    @property
-    def about(self) -> str:
-        """In a few words."""
-        return "OTLP in JSON, with attributes of the GenAI conventions, the AI SDK or OpenInference"
+    name = _NAME
+    about = "OTLP in JSON, with attributes of the GenAI conventions, the AI SDK or OpenInference"
 
     def recognises(self, source: Path, shape: Shape | None) -> bool:
         """Whether a file begins with a request to export traces."""
