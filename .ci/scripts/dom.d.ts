@@ -30,6 +30,8 @@ interface Ids {
   export: HTMLDetailsElement;
   "export-selected": HTMLAnchorElement;
   "f-q": HTMLInputElement;
+  "failure-after": HTMLButtonElement;
+  "failure-before": HTMLButtonElement;
   filters: HTMLFormElement;
   find: HTMLInputElement;
   "fork-dialog": HTMLDialogElement;

@@ -73,6 +73,7 @@ class Sittings:
         config: dict[str, JSON] = {
             "study": {
                 "name": study.name,
+                "title": study.title,
                 "participant": name,
                 "condition": condition.name,
                 "place": place,

@@ -19,6 +19,7 @@ from .conversation.builder import Participants
 from .conversation.steps import (
     AGENT,
     HUMAN,
+    Ending,
     ForeignEntry,
     ModelUse,
     Omission,
@@ -184,9 +185,10 @@ class _Trajectory:
             yield found
             steps = () if isinstance(found, Diagnostic) else found.steps
             counted = counted or any(isinstance(step, ModelUse) for step in steps)
-        totals = None if counted else self._document.value("final_metrics", _Totals)
-        if totals is not None:
-            yield Entry("total", self._document.where, None, tuple(_sum(totals)))
+        totals = self._document.value("final_metrics", _Totals)
+        if totals is not None:  # they are written at the end of a run
+            used = () if counted else tuple(_sum(totals))
+            yield Entry("total", self._document.where, None, (*used, Ending()))
 
     def _acted(self) -> Iterator[Entry | Diagnostic]:
         """The steps in order, those of a subagent behind the step that refers to it."""

@@ -14,7 +14,16 @@ from ...engine.errors import InvalidInput
 from ...engine.events import JSON
 from .chat import steps_of
 from .conversation.builder import Participants
-from .conversation.steps import AGENT, HUMAN, Reasoning, Step, ToolCall, ToolResult, Utterance
+from .conversation.steps import (
+    AGENT,
+    HUMAN,
+    Ending,
+    Reasoning,
+    Step,
+    ToolCall,
+    ToolResult,
+    Utterance,
+)
 from .conversation.transcript import Entry, Transcript, beginning_of, read_transcript
 from .json_files import PIECE, decode, pieces_of
 from .json_sniff import Shape
@@ -114,6 +123,11 @@ def _json(value: object) -> JSON:
     return str(value)
 
 
+def _over(row: Row) -> Entry:
+    """The end of a conversation: those of a data set are over, and nothing says how."""
+    return Entry("end", row.where, None, (Ending(),))
+
+
 # --- the importer for LMSYS-Chat-1M and WildChat --------------------------------------------------
 
 
@@ -171,6 +185,7 @@ def _read(row: Row, reading: Reading) -> Iterator[Found]:
             continue
         stamp = message.get("timestamp") if isinstance(message, Mapping) else None
         entries.append(Entry(number, where, seconds_of(stamp, reading.zone), steps))
+    entries.append(_over(row))
     model = row.columns.get("model")
     kept = {key: row.columns[key] for key in _KEPT if row.columns.get(key) is not None}
     transcript = Transcript(
@@ -267,6 +282,7 @@ def _read_sharegpt(row: Row, name: str, reading: Reading) -> Iterator[Found]:
             entries.append(Entry(number, where, None, tuple(_steps_sharegpt(turn))))
         except InvalidInput as error:
             yield Diagnostic("problem", f"no turn: {error}", where, session)
+    entries.append(_over(row))
     model = row.columns.get("model")
     transcript = Transcript(
         session=session,

@@ -226,7 +226,8 @@ class _Routes:
         if damaged := len(rows) - len(whole):
             note += f"; {damaged:,} of them cannot be read, and are left out"
         if forks := len(whole) - len(kept):
-            note += f"; {quantity(forks, 'fork')} left out, since their origins are in the log"
+            note += f"; {quantity(forks, 'fork')} left out, because the log holds "
+            note += "its origin" if forks == 1 else "their origins"
         if left := len(listed) - len(sessions):
             note += f"; the {left:,} that follow in the list are left out"
         yield _Outcome(kept, made, note)

@@ -20,12 +20,19 @@ __all__ = ("ENTRANCE", "page", "plain_page", "problem_page")
 _PLACES: Final = (
     ("/sessions", "Sessions"),
     ("/live", "Live"),
-    ("/alerts", "Alerts"),
     ("/compare", "Compare"),
     ("/review", "Review"),
+    ("/alerts", "Alerts"),
     ("/new", "New session"),
 )
 _TITLE: Final = 80
+_MARK: Final = tag(
+    "svg",
+    tag("circle", cx=7, cy=9, r=5.5, fill="currentColor"),
+    tag("circle", cx=11, cy=9, r=5.5, fill="none", stroke="currentColor", stroke_width=2),
+    viewBox="0 0 18 18",
+    aria_hidden="true",
+)
 _PROBLEMS: Final = {
     401: "Please sign in",
     403: "You cannot open this",
@@ -90,8 +97,20 @@ def page(
     header = tag(
         "header",
         tag("a", "Skip to the contents", href="#main", class_="skip"),
-        tag("span", "Duolog", class_="brand"),
+        tag("a", _MARK, "Duolog", href="/sessions", class_="brand")
+        if identity.reads_log
+        else tag("span", _MARK, "Duolog", class_="brand"),
         tag("nav", *navigation, aria_label="Pages"),
+        tag(
+            "button",
+            "Go to …",
+            tag("kbd", "Ctrl K"),
+            type="button",
+            id="show-palette",
+            aria_haspopup="dialog",
+        )
+        if identity.reads_log
+        else None,
         tag("span", shorten(workbench.name, _TITLE) if identity.reads_log else None, class_="log"),
         tag("span", identity.role, class_="role", title="what you may do here")
         if identity.reads_log

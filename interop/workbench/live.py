@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from ...engine.log.contract import SessionSummary
 from ...engine.text import quantity
-from ...scoring.display.texts import is_virtual, shorten
+from ...scoring.display.texts import day_or_hour, is_virtual, lasted, moment
 from ...scoring.index.lines import SessionLine
 from ...scoring.index.order import parse_order
 from ...scoring.index.query import parse_query
@@ -25,8 +25,9 @@ from .access.guard import identity_of
 from .access.roles import readers
 from .events import message, position_of, streaming
 from .frame import page
+from .markup.agents import AgentMarks
 from .markup.html import Html, Node, tag
-from .sessions.rows import session_title, utility_cell
+from .sessions.rows import outcome, session_title, utility_cell
 from .state import Workbench
 
 __all__ = ("LiveSessions", "Urgency", "live_messages", "live_routes", "open_row", "urgency")
@@ -39,16 +40,17 @@ _ROWS: Final = 20  # rows in one message
 _OPEN: Final = parse_query(["state=open"])
 _LATEST: Final = parse_order("-written")
 _TITLES: Final = (
-    "Session",
-    "Labels",
-    "Unproductive rounds",
-    "τ used up",
-    "Waiting for approval",
-    "Rounds since utility rose",
-    "Utility",
-    "Rounds",
-    "Records",
+    ("Session", "session"),
+    ("Agent", "agent"),
+    ("Outcome", "outcome"),
+    ("Utility", "utility"),
+    ("Unproductive in a row", "count number"),
+    ("τ used up", "taus"),
+    ("Since utility rose", "count number"),
+    ("Rounds", "rounds number"),
+    ("Last record", "began"),
 )
+"""Titles and classes of the columns; the numbers count rounds."""
 
 
 Urgency: TypeAlias = tuple[int, int, int]
@@ -125,7 +127,8 @@ class LiveSessions:
     async def row(self, summary: SessionSummary) -> str:
         """The row of an open session."""
         line = await self.workbench.lists.lines.line(summary)
-        return open_row(summary, line, self.workbench.options.taus).text
+        marks = AgentMarks(self.workbench.sessions.values("agent"))
+        return open_row(summary, line, self.workbench.options.taus, marks).text
 
     def note(self, shown: int) -> str:
         """How many sessions moved, and how many are open."""
@@ -153,15 +156,14 @@ def _contents() -> list[Node]:
     """The contents of the page before its script fills it."""
     head = tag(
         "tr",
-        [tag("th", title, scope="col") for title in _TITLES[:2]],
-        [tag("th", title, scope="col", class_="number") for title in _TITLES[2:]],
+        [tag("th", title, scope="col", class_=classes) for title, classes in _TITLES],
     )
     table = tag(
         "table",
         tag("caption", "Open sessions", class_="unseen"),
         tag("thead", head),
         tag("tbody", id="rows"),
-        class_="sessions",
+        class_="dense",
     )
     return [
         tag("h1", "Live"),
@@ -175,32 +177,37 @@ def _contents() -> list[Node]:
     ]
 
 
-def open_row(summary: SessionSummary, line: SessionLine, taus: Sequence[int]) -> Html:
+def open_row(
+    summary: SessionSummary, line: SessionLine, taus: Sequence[int], marks: AgentMarks
+) -> Html:
     """The row of an open session.
 
     Args:
         summary: of the session.
         line: its measurements.
         taus: the tolerances to show.
+        marks: of the agents.
     """
-    labels = [tag("span", shorten(one, 40), class_="label") for one in summary.group.values()]
     used = [tag("span", f"τ{tau}", class_="tau") for tau in sorted(line.stops(taus))]
-    stall = line.stall
-    cells: list[Node] = [
-        tag(
-            "th",
-            session_title(summary),
-            scope="row",
-        ),
-        tag("td", labels),
-        tag("td", tag("b", stall) if stall else "0", class_=f"number stall-{min(stall, 3)}"),
-        tag("td", used, class_="number"),
-        tag("td", line.row.waiting or "", class_="number"),
-        tag("td", line.flat, class_="number"),
-        tag("td", utility_cell(line), class_="number"),
-        tag("td", line.rounds, class_="number"),
-        tag("td", f"{summary.events:,}", class_="number"),
+    stall, agent = line.stall, summary.group.get("agent", "")
+    virtual = is_virtual(summary.opened)
+    when = lasted(summary.opened, summary.last) if virtual else day_or_hour(summary.last)
+    contents: list[Node] = [
+        session_title(summary),
+        marks.named(agent) if agent else "–",
+        outcome(summary, line),
+        utility_cell(line),
+        tag("b", stall) if stall else "0",
+        used,
+        line.flat,
+        line.rounds,
+        tag("time", when, title=None if virtual else moment(summary.last)),
     ]
+    first, *others = zip(contents, _TITLES, strict=True)
+    cells: list[Node] = [tag("th", first[0], scope="row", class_=first[1][1])]
+    for cell, (_, classes) in others:
+        stalled = f" stall-{min(stall, 3)}" if cell is contents[4] else ""
+        cells.append(tag("td", cell, class_=classes + stalled))
     return tag(
         "tr",
         cells,

@@ -165,7 +165,7 @@ class _Routes:
                 "form",
                 tag("label", "Your name", for_="reviewer"),
                 tag("input", id="reviewer", name="by", maxlength=60, required=True),
-                tag("button", "Review the next session", type="submit"),
+                tag("button", "Review the next session", type="submit", class_="primary"),
                 id="queue-form",
                 class_="queue-form",
             ),
@@ -234,7 +234,7 @@ def review_panel(*, adds: bool) -> list[Node]:
         tag("p", "", id="review-problem", class_="problem", role="alert"),
         tag(
             "div",
-            tag("button", "Add", type="submit"),
+            tag("button", "Add", type="submit", class_="primary"),
             " ",
             tag("a", "Next in the queue", id="review-next", href="/review", hidden=True),
             " ",

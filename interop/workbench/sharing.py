@@ -162,7 +162,7 @@ def share_dialog() -> Html:
         tag("p", "", id="share-problem", class_="problem", role="alert", hidden=True),
         tag(
             "div",
-            tag("button", "Make a link", type="submit", id="share-make"),
+            tag("button", "Make a link", type="submit", class_="primary", id="share-make"),
             " ",
             tag("button", "Close", type="button", id="share-close"),
         ),

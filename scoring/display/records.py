@@ -172,12 +172,15 @@ class Context(NamedTuple):
         action: for an outcome, the record of its action, if that is known.
         before: for a snapshot, the record of the version before (for a file, of that file).
         files: for a snapshot of files, the texts of the files before it, by path.
+        draft: for a score, which draft of the output it is about, from 1; for a snapshot, which one it was made
+            from. None if that is not known.
         most: the most lines of two versions that are compared; None for any number.
     """
 
     action: Record | None = None
     before: Record | None = None
     files: Mapping[str, JSON] = {}
+    draft: int | None = None
     most: int | None = None
 
 
@@ -188,7 +191,9 @@ def describe(record: Record, context: Context | None = None) -> Description:
         CodecError: its body is damaged.
     """
     context = context or Context()
-    found = _act(record, context) or _call(record) or _review(record) or _measurement(record)
+    found = (
+        _act(record, context) or _call(record) or _review(record) or _measurement(record, context)
+    )
     return replace(found, actor=record.actor, role=record.role)
 
 
@@ -199,6 +204,7 @@ class Narrator:
     def __init__(self) -> None:
         self._actions: dict[int, Record] = {}
         self._snapshots: dict[str | None, Record] = {}  # by path; None for what is not a file
+        self._drafts: dict[int, int] = {}  # which draft it is, by its version
         self._shared: list[Record] = []
         self._contents = Contents()
         self._files: Mapping[str, JSON] = {}
@@ -217,11 +223,18 @@ class Narrator:
             context = Context(action=self._actions.pop(event.action, None))
         elif isinstance(event, SnapshotTaken):
             path = edited_file(event.content)
-            context = Context(before=self._snapshots.get(path), files=self._files)
+            context = Context(
+                before=self._snapshots.get(path),
+                files=self._files,
+                draft=self._drafts.get(event.base or 0),
+            )
             self._snapshots[path] = record
+            self._drafts[record.version] = len(self._drafts) + 1
             whole = self._contents.whole(event)
             if whole.files is not None and isinstance(whole.content, Mapping):
                 self._files = whole.content
+        elif isinstance(event, UtilityScored):
+            context = Context(draft=self._drafts.get(event.snapshot or 0))
         found = describe(record, context)
         if record.kind in _SHARED:
             found = replace(found, crossed=self._crossed(record))
@@ -336,7 +349,7 @@ def _call(record: Record) -> Description | None:
             return None
 
 
-def _measurement(record: Record) -> Description:
+def _measurement(record: Record, context: Context) -> Description:
     """A measurement, rating or observation; the name of the kind for events of no known kind."""
     match record.event:
         case FeedbackGiven(thumbs=thumbs, edits_kept=kept, comment=comment, of=of):
@@ -352,9 +365,13 @@ def _measurement(record: Record) -> Description:
             tone: Tone = "low" if is_unproductive(rating) else "quiet"
             return _aside(f"rates round {number}", f"{rating}/5", text, tone=tone)
         case UtilityScored(value=None) as scored:
-            return _aside(_scores(scored), "missing", scored.missing or "", tone="warning")
+            return _aside(
+                _scores(scored, context.draft), "missing", scored.missing or "", tone="warning"
+            )
         case UtilityScored(value=score, parts=named, snapshot=version) as scored:
-            return _aside(_scores(scored), f"{score:.3f}", facts=named, about=version)
+            return _aside(
+                _scores(scored, context.draft), f"{score:.3f}", facts=named, about=version
+            )
         case StopAdvised(round=number, tau=tau, rule=rule, enforced=enforced):
             verb = "stops the session" if enforced else "advises to stop"
             return _aside(f"{verb} after round {number} (τ = {tau})", "", rule, tone="warning")
@@ -511,7 +528,8 @@ def _output(event: SnapshotTaken, before: SnapshotTaken | None, context: Context
     other = event.base is not None and event.base != latest
     changed = changes(old, new)
     added, gone = counts(changed)
-    origin = f" from version {event.base}" if other else ""
+    made = f"version {event.base}" if context.draft is None else f"draft {context.draft}"
+    origin = f" from {made}" if other else ""
     return _edit(f"revises the output (+{added} −{gone} lines){origin}", changed)
 
 
@@ -594,9 +612,10 @@ def _unified(diff: str) -> list[ChangedLine]:
 # --- values ------------------------------------------------------------------------------------------
 
 
-def _scores(event: UtilityScored) -> str:
-    of = f"round {event.round}" if event.snapshot is None else f"version {event.snapshot}"
-    return f"scores {of}"
+def _scores(event: UtilityScored, draft: int | None) -> str:
+    if event.snapshot is None:
+        return f"scores round {event.round}"
+    return f"scores version {event.snapshot}" if draft is None else f"scores draft {draft}"
 
 
 def _cost(event: ModelCalled) -> str:

@@ -7,6 +7,7 @@ from datetime import datetime
 
 __all__ = (
     "clean",
+    "day_or_hour",
     "dollars",
     "duration",
     "has_times",
@@ -29,6 +30,7 @@ _HARMLESS |= dict.fromkeys(range(0xD800, 0xE000), 0xFFFD)
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 _NAME = 200  # characters of a name
 _VIRTUAL_BEFORE = 365 * 86400.0
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 def clean(text: str) -> str:
@@ -100,6 +102,27 @@ def moment(time: float) -> str:
         return f"{datetime.fromtimestamp(time):%Y-%m-%d %H:%M:%S}"
     except (OverflowError, OSError, ValueError):
         return f"{time:g}"
+
+
+def day_or_hour(time: float, now: datetime | None = None) -> str:
+    """A UTC epoch time in a few characters: ``09:14`` today, ``yesterday``, ``20 Nov``, or ``3 May 2023``.
+
+    Args:
+        time: seconds since 1970.
+        now: the local time; None for the clock's.
+    """
+    try:
+        when = datetime.fromtimestamp(time)
+    except (OverflowError, OSError, ValueError):
+        return f"{time:g}"
+    now = now or datetime.now()
+    days = (now.date() - when.date()).days
+    if days == 0:
+        return f"{when:%H:%M}"
+    if days == 1:
+        return "yesterday"
+    month = _MONTHS[when.month - 1]
+    return f"{when.day} {month}" if when.year == now.year else f"{when.day} {month} {when.year}"
 
 
 def number(value: float | None, digits: int = 3) -> str:

@@ -134,11 +134,13 @@ class SessionLine:
     @property
     def stall(self) -> int:
         """Unproductive rounds in a row, up to the last round that was rated."""
-        count = 0
+        count = found = 0
         for point in self.points:
             if not point.pending:
                 count = count + 1 if is_unproductive(point.rating) else 0
-        return count
+            if point.rating is not None:
+                found = count  # a round that goes on resets nothing: no one has rated it yet
+        return found
 
     @property
     def flat(self) -> int:

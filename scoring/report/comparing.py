@@ -16,6 +16,7 @@ from ..comparison.pairs import OUTCOME, SIGNIFICANCE, Comparison, Difference, co
 from ..metrics import Convention, EffortAxis, Estimate, Group, Numbers
 from ..trajectory.points import Trajectory
 from .document import (
+    ABSENT,
     COUNT,
     NUMBER,
     P_VALUE,
@@ -58,6 +59,7 @@ MOST_AGENTS: Final = 5
 """Agents that are compared at once: more colours cannot be told apart."""
 
 _CHARACTER: Final = 0.016  # width of a character, as a share of a plot
+_NUMBERS: Final = 0.36  # width of the numbers of a row, as a share of a plot
 MOST_TASKS: Final = 12
 """Tasks that one page holds."""
 
@@ -339,8 +341,8 @@ class _Lead:
             )
         sentences = []
         if near and (one := found[near[0]]) is not None:
-            span = SIGNED.span(*_turned(one.difference))
-            about = f"{f'{span}, ' if span else ''}p = {P_VALUE.text(one.adjusted)}"
+            span = _to(*_turned(one.difference))
+            about = f"{f'95 % interval {span}, ' if span else ''}p = {P_VALUE.text(one.adjusted)}"
             by = number(-(one.difference.value or 0.0))
             sentences.append(
                 f"Its overall utility is {by} higher than that of {near[0]} ({about})."
@@ -483,15 +485,17 @@ def _forest(
     margin = 0.08 * (max(edges) - min(edges)) or 0.05
     first, high = min(edges) - margin, max(edges) + margin
     longest = max((len(who) for who, _, _ in rows), default=0)
-    low = first - min(_CHARACTER * longest, 0.4) * (
-        high - first
-    )  # names stand left of what is drawn
+    # Names are left of what is drawn, and numbers right of it.
+    low, right = (
+        first - min(_CHARACTER * longest, 0.4) * (high - first),
+        high + _NUMBERS * (high - first),
+    )
     drawn = [(len(rows) - 1 - at, *row) for at, row in enumerate(rows)]
     return Figure(
         name=name,
         title=title,
         note=note,
-        x=Axis(title=title, low=low, high=high, ticks=axis_ticks(first, high, 5)),
+        x=Axis(title=title, low=low, high=right, ticks=axis_ticks(first, high, 5)),
         y=Axis(title="", low=-0.5, high=len(rows) - 0.2),
         series=panels.series,
         panels=(
@@ -516,11 +520,35 @@ def _forest(
                 rules=()
                 if rule is None
                 else (Rule(x=(rule, rule), y=(-0.5, len(rows) - 0.2), automated=automated),),
-                words=[Words(x=low, y=y + 0.24, text=who, left=True) for y, who, _, _ in drawn],
+                words=[
+                    words
+                    for y, who, _, one in drawn
+                    for words in (
+                        Words(x=low, y=y, text=who, left=True),
+                        Words(x=high, y=y, text=_numbers(one), left=True),
+                    )
+                ],
             ),
         ),
         height=0.28 * len(rows),
     )
+
+
+def _numbers(one: Estimate) -> str:
+    """A mean with its interval, in a row."""
+    if one.value is None:
+        return ABSENT
+    return "  ".join(part for part in (_signed(one.value), _to(one.low, one.high)) if part)
+
+
+def _signed(value: float) -> str:
+    """A number with a minus, which is longer than a hyphen."""
+    return number(value).replace("-", "−")
+
+
+def _to(low: float | None, high: float | None) -> str:
+    """An interval in words; empty if there is none."""
+    return "" if low is None or high is None else f"{_signed(low)} to {_signed(high)}"
 
 
 def others_of(names: Sequence[str]) -> str:

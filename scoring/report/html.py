@@ -17,6 +17,7 @@ from .document import ABSENT, Cell, Column, Document, Figure, Note, Section, Tab
 
 __all__ = ("PagePart", "document_html", "document_page", "documents_page", "figure_data")
 
+_NOTES = 3  # notes under a table that are shown; more can be opened
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src blob:"
 
 
@@ -104,8 +105,11 @@ def document_html(document: Document) -> str:
     parts: list[str] = []
     if document.verdict:
         parts.append(f'<p class="verdict">{escape(document.verdict)}</p>')
-    if any(figure.series for figure in document.figures):
-        parts.append('<div class="switches" role="group" aria-label="Series"></div>')
+    switches = '<div class="switches" role="group" aria-label="Series"></div>'
+    if not any(figure.series for figure in document.figures):
+        switches = ""
+    if switches and not document.verdict:
+        parts.append(switches)
     for place, section in enumerate(document.sections):
         parts += _section(section)
         if place == 0 and document.verdict:
@@ -114,6 +118,7 @@ def document_html(document: Document) -> str:
             parts.append(f"<details><summary>About the data{said}</summary>")
             parts += _notes(document.notes)
             parts.append("</details>")
+            parts += [switches] if switches else []
         elif place == 0:
             parts += _notes(document.notes)
     if not document.sections:
@@ -129,7 +134,12 @@ def _section(section: Section) -> Iterator[str]:
         yield '<p><input type="search" class="find" placeholder="Find a session" aria-label="Find a session"></p>'
     for table in section.tables:
         yield from _table(table)
+    fold = section.tables and len(section.notes) > _NOTES
+    if fold:
+        yield f"<details><summary>{quantity(len(section.notes), 'note')} on these tables</summary>"
     yield from _notes(section.notes)
+    if fold:
+        yield "</details>"
     if section.figures:
         rows = any(len(figure.panels) > 1 for figure in section.figures)
         yield f'<div class="figures{" rows" if rows else ""}">'

@@ -56,7 +56,7 @@ async def test_two_people_and_an_agent_in_two_browsers() -> None:
             await expect(ben.locator("#editor")).to_have_value(re.compile("milk"))
             assert "candles" in await ben.input_value("#editor")
             await ben.get_by_role("button", name="Save").click()
-            await ben.get_by_text("saved as version").wait_for()
+            await ben.get_by_text("saved as a version").wait_for()
             await expect(ann.locator("#editor")).to_have_value(re.compile("candles"))
 
             # An approval that waits is there after a reload, for both, and is answered once.

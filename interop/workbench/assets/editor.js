@@ -82,7 +82,9 @@ export class Editor {
 
   /** A version was put up. */
   arrived(version, actor) {
-    this.versions.append(make("option", { value: version }, `version ${version}, by ${actor}`));
+    this.versions.append(
+      make("option", { value: version }, `version ${this.versions.length}, by ${actor}`),
+    );
     this.latest = version;
     this.author = actor;
     if (actor !== "you") this.other = actor;
@@ -114,7 +116,7 @@ export class Editor {
     this.settle(found.version, found.text);
     this.box.value = found.text;
     this.keep();
-    this.say(found.version === null ? "" : `version ${found.version}, by ${found.actor}`);
+    this.say(found.version === null ? "" : `version ${found.number}, by ${found.actor}`);
     await this.judge();
   }
 
@@ -233,7 +235,7 @@ export class Editor {
     const latest = await get("/v1/take/output", { ...this.who, version: this.latest ?? "" });
     this.settle(latest.version, latest.text);
     this.keep();
-    this.say("yours is kept; save to put it up");
+    this.say("yours is kept; save it to share it");
   }
 
   /** Puts up what is typed as a version. */
@@ -256,7 +258,7 @@ export class Editor {
       this.author = "you";
       this.keep();
       await this.judge();
-      this.say(this.dirty ? "not saved yet" : `saved as version ${answer.version}`);
+      this.say(this.dirty ? "not saved yet" : "saved as a version");
     } catch (error) {
       if (error.status === 409) this.offer(this.author);
       else this.say(`not saved: ${error.message}`);
@@ -279,7 +281,7 @@ export class Editor {
     }
     this.box.value = found.text;
     this.typed();
-    this.say(`as in version ${version}; save to put it up again`);
+    this.say(`as in version ${found.number}; save to use it again`);
     clearTimeout(this.timer);
     this.versions.value = "";
     this.box.focus();

@@ -2,6 +2,7 @@
 
 import { get, make, pieces, soon } from "./dom.js";
 import { follow } from "./stream.js";
+import { hideJoined } from "./transcript.js";
 
 const SIZE = 40; // records in one request
 const PAUSE = 3000; // milliseconds until a page of a session that goes on is read again
@@ -13,6 +14,7 @@ const fill = async (cell) => {
     const { html } = await get("/v1/session/records", { session, from: first, to: last });
     cell.append(pieces(html));
   }
+  hideJoined(cell);
   for (const heading of cell.querySelectorAll("h2")) heading.remove(); // the round has one already
 };
 

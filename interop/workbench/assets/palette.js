@@ -6,7 +6,7 @@ const PAUSE = 120; // milliseconds after a key until sessions are looked for
 const PAGES = "header nav a, .list-head a";
 const ACTIONS =
   "header button, header summary, header .menu a, main button, main summary, main input[type=search]";
-const LEFT_OUT = "dialog, table, .entry, .filters .chip, [hidden]";
+const LEFT_OUT = "#show-palette, dialog, table, .entry, .filters .chip, [hidden]";
 
 const dialog = document.getElementById("palette");
 const field = document.getElementById("palette-field");
@@ -95,6 +95,13 @@ const search = async (begin) => {
   }
 };
 
+const open = () => {
+  items = gather();
+  field.value = "";
+  show();
+  dialog.showModal();
+};
+
 field.addEventListener("input", () => {
   clearTimeout(timer);
   show();
@@ -129,9 +136,6 @@ document.addEventListener("keydown", (event) => {
     return;
   event.preventDefault();
   if (dialog.open) return dialog.close();
-  if (document.querySelector("dialog[open]")) return;
-  items = gather();
-  field.value = "";
-  show();
-  dialog.showModal();
+  if (!document.querySelector("dialog[open]")) open();
 });
+document.getElementById("show-palette").addEventListener("click", open);

@@ -25,9 +25,9 @@ const model = {
   found: [],
 };
 
+/** The time since the session began. */
 const clock = (time) => {
-  if (!model.virtual) return new Date(time * 1000).toLocaleString("sv"); // 2026-05-31 18:05:59
-  const whole = Math.floor(time);
+  const whole = Math.floor(time - model.times[0]);
   const parts = [Math.floor(whole / 60) % 60, whole % 60].map((part) =>
     String(part).padStart(2, "0"),
   );
@@ -62,6 +62,7 @@ const readState = async () => {
     if (moment !== model.at) return;
     curves.show(state);
     if (moment === null) timeline.measured(state);
+    showJumps();
     const asked = state.approvals.length;
     byId("moment").dataset.approvals = asked ? `${asked} waiting for approval` : "";
     say();
@@ -115,6 +116,8 @@ const say = () => {
     : "no records yet";
   const waiting = byId("moment").dataset.approvals;
   byId("moment").textContent = waiting ? `${text} · ${waiting}` : text;
+  if (!model.virtual && time !== undefined)
+    byId("moment").title = new Date(time * 1000).toLocaleString("sv"); // 2026-05-31 18:05:59
 };
 
 let tab = "output";
@@ -141,9 +144,20 @@ const show = () => {
   timeline.show(model);
   output.update(following ? [...model.drafts] : model.drafts.filter((draft) => draft.number <= at));
   say();
+  showJumps();
   if (following) readStateCalmly();
   else readStateSoon();
   showAboutSoon();
+};
+
+/** Whether there is anything to jump to. */
+const showJumps = () => {
+  const { failed } = model;
+  const rated = timeline.state.points.some((point) => point.rating);
+  byId("failure-before").hidden = byId("failure-after").hidden = !failed.length;
+  byId("failure-before").disabled = !(failed[0] < now());
+  byId("failure-after").disabled = !(failed.at(-1) > now());
+  byId("lowest").hidden = !rated;
 };
 
 /** Takes the whole page to a moment; null for what is going on. */
@@ -165,6 +179,24 @@ const stepRound = (by) => {
   round = Math.max(round + by, 1);
   go(model.rounds[round - 1] ?? null);
 };
+
+/** The last failure before the moment that is shown, or the first one after it. */
+const stepFailure = (by) => {
+  const place = rank(model.failed, by < 0 ? now() : now() + 1) + (by < 0 ? -1 : 0);
+  const number = model.failed[place];
+  if (number) go(number);
+};
+/** The end of the first of the rounds with the lowest rating. */
+const goLowest = () => {
+  const ratings = timeline.state.points.map((point) => point.rating ?? Infinity);
+  const lowest = Math.min(...ratings);
+  if (lowest === Infinity) return;
+  const next = model.rounds[ratings.indexOf(lowest) + 1];
+  go(next ? next - 1 : null);
+};
+byId("failure-before").addEventListener("click", () => stepFailure(-1));
+byId("failure-after").addEventListener("click", () => stepFailure(1));
+byId("lowest").addEventListener("click", goLowest);
 
 byId("slider").addEventListener("input", () => go(Number(byId("slider").value)));
 byId("first").addEventListener("click", () => go(1));
@@ -307,7 +339,7 @@ byId("private")?.addEventListener("change", () => {
 const dialog = byId("fork-dialog");
 byId("fork")?.addEventListener("click", () => {
   byId("fork-where").textContent =
-    `After record ${now()} the session goes on by itself, as a session of its own.`;
+    `The fork continues after record ${now()}, as a new session. This session does not change.`;
   byId("fork-problem").textContent = "";
   dialog.showModal();
 });

@@ -10,6 +10,8 @@ const LEFT = 72,
   LANE = 16,
   FOOT = 20;
 const MOST_LANES = 5; // more actors than that share a lane, but for the busiest
+const APART = 18; // pixels between two marks
+const MOST_MARKS = 24; // marks of failures in a lane
 const MOST_DRAFTS = 60; // versions that are drawn with their numbers
 const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400];
 
@@ -116,8 +118,9 @@ export class Timeline {
     });
     this.#rounds(svg, foot);
     this.#utility(svg, width);
-    lanes.forEach(([title, kind, names], place) => {
-      this.#lane(svg, HEAD + PLOT + 4 + place * LANE, title, kind, names);
+    const first = lanes.findIndex(([, kind]) => kind === "agent"); // it shows the failures
+    lanes.forEach((lane, place) => {
+      this.#lane(svg, HEAD + PLOT + 4 + place * LANE, lane, place === first);
     });
     this.#stops(svg, foot);
     for (const number of this.model.found) {
@@ -156,6 +159,7 @@ export class Timeline {
 
   #rounds(svg, foot) {
     const { rounds, times } = this.model;
+    let line = -Infinity;
     this.boxes = rounds.map((number, place) => {
       const x = this.x(times[number - 1]);
       const next = rounds[place + 1];
@@ -164,18 +168,23 @@ export class Timeline {
         "g",
         { class: "round" },
         draw("rect", { x, y: 0, width: Math.max(wide, 0), height: foot }),
-        draw("path", { d: `M${x.toFixed(1)} 0V${foot}` }),
       );
-      const text = wide > 56 ? `Round ${place + 1}` : wide > 16 ? String(place + 1) : "";
-      if (text) box.append(draw("text", { x: x + 4, y: 14 }, text));
+      if (x >= line + 6) {
+        line = x; // the lines of short rounds would fill the chart
+        box.append(draw("path", { d: `M${x.toFixed(1)} 0V${foot}` }));
+      }
+      const label = `Round ${place + 1}`;
+      const room = 8 * label.length + 3;
+      const text = wide > room ? label : wide > 8 * String(place + 1).length + 8 ? place + 1 : "";
+      if (text) box.append(draw("text", { x: x + 4, y: 14 }, String(text)));
       const rating = this.state.points[place]?.rating;
-      if (rating && wide > 96) {
+      if (rating && wide > room + 30) {
         for (let mark = 1; mark <= 5; mark += 1) {
           const kind = mark > rating ? "" : rating < 3 ? " low" : " given";
           box.append(
             draw("rect", {
               class: `rate${kind}`,
-              x: x + 62 + mark * 5,
+              x: x + room + mark * 5,
               y: 5,
               width: 4,
               height: 10,
@@ -249,8 +258,9 @@ export class Timeline {
     });
   }
 
-  #lane(svg, top, title, kind, names) {
-    const { work, times, failed } = this.model;
+  #lane(svg, top, lane, fails) {
+    const [title, kind, names] = lane;
+    const { work, failed } = this.model;
     let path = "";
     for (const [name, from, to] of work) {
       if (!names.has(name)) continue;
@@ -262,19 +272,38 @@ export class Timeline {
       draw("text", { x: 0, y: top + 12 }, name, draw("title", {}, title)),
       draw("path", { class: `stints ${kind}`, d: path }),
     );
-    if (kind !== "agent") return;
-    for (const number of failed) {
-      const x = this.x(times[number - 1]);
+    if (!fails) return;
+    for (const { x, numbers } of this.#apart(failed)) {
+      const many = numbers.length > 1;
+      const named = many
+        ? `${numbers.length} failures, from record ${numbers[0]} to ${numbers.at(-1)}`
+        : `record ${numbers[0]} failed`;
       svg.append(
         draw(
           "g",
           { class: "failure", transform: `translate(${x.toFixed(1)} ${top + 8})` },
-          draw("circle", { r: 6 }),
-          draw("path", { d: "M-3-3l6 6M3-3l-6 6" }),
-          draw("title", {}, `record ${number} failed`),
+          draw("circle", { r: many ? 7 : 6 }),
+          many
+            ? draw("text", { y: 3.5, "text-anchor": "middle" }, String(numbers.length))
+            : draw("path", { d: "M-3-3l6 6M3-3l-6 6" }),
+          draw("title", {}, named),
         ),
       );
     }
+  }
+
+  /** Records whose marks would overlap become one. */
+  #apart(numbers) {
+    const apart = Math.max(APART, this.host.clientWidth / MOST_MARKS);
+    const close = numbers.length > MOST_MARKS ? apart : APART;
+    const groups = [];
+    for (const number of numbers) {
+      const x = this.x(this.model.times[number - 1]);
+      const last = groups.at(-1);
+      if (last && x - last.x < close) last.numbers.push(number);
+      else groups.push({ x, numbers: [number] });
+    }
+    return groups;
   }
 
   #stops(svg, foot) {

@@ -24,6 +24,12 @@ class Part {
   }
 }
 
+/** Hides outcomes that another part shows in the entries of their calls. */
+export const hideJoined = (host) => {
+  for (const { dataset } of host.querySelectorAll(".result[data-i]"))
+    host.querySelector(`article[data-i="${dataset.i}"]`)?.classList.add("merged");
+};
+
 export class Transcript {
   /**
    * @param {HTMLElement} root what scrolls
@@ -164,6 +170,7 @@ export class Transcript {
         part.node.append(pieces(html));
         part.node.style.minHeight = "";
         part.filled = last;
+        hideJoined(this.host);
         this.#cutPart(part);
       })
       .catch(() => {

@@ -8,15 +8,67 @@ from typing import Final
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markdown_it.tree import SyntaxTreeNode
+from pygments.lexer import Lexer
+from pygments.lexers.c_cpp import CLexer, CppLexer
+from pygments.lexers.configs import TOMLLexer
+from pygments.lexers.css import CssLexer
+from pygments.lexers.data import JsonLexer, YamlLexer
+from pygments.lexers.go import GoLexer
+from pygments.lexers.html import HtmlLexer
+from pygments.lexers.javascript import JavascriptLexer, TypeScriptLexer
+from pygments.lexers.jvm import JavaLexer
+from pygments.lexers.python import PythonLexer
+from pygments.lexers.ruby import RubyLexer
+from pygments.lexers.rust import RustLexer
+from pygments.lexers.shell import BashLexer
+from pygments.lexers.sql import SqlLexer
+from pygments.token import Token as CodeToken
 
 from ....engine.budget import Budget
 from ....engine.text import quantity
 from ....scoring.display.texts import clean
 from .html import EMPTY, Html, Node, join, tag
 
-__all__ = ("TEXT_LIMIT", "markdown", "plain", "rich_text")
+__all__ = ("TEXT_LIMIT", "code_text", "markdown", "plain", "rich_text")
 
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+
+_COLOURS: Final = (
+    (CodeToken.Comment, "tok-comment"),
+    (CodeToken.Keyword, "tok-keyword"),
+    (CodeToken.Literal.String, "tok-text"),
+    (CodeToken.Literal.Number, "tok-number"),
+    (CodeToken.Name.Function, "tok-name"),
+    (CodeToken.Name.Class, "tok-name"),
+    (CodeToken.Name.Tag, "tok-keyword"),
+)
+"""The classes of the pieces of code that have a colour."""
+
+# Named one by one: to look for a language, Pygments reads the packages that are installed.
+_LANGUAGES: Final[Mapping[str, Lexer]] = {
+    name: kind(ensurenl=False, stripnl=False)
+    for kind, names in {
+        BashLexer: ("bash", "sh", "shell", "console", "zsh"),
+        CLexer: ("c", "h"),
+        CppLexer: ("cpp", "cc", "hpp", "c++"),
+        CssLexer: ("css",),
+        GoLexer: ("go",),
+        HtmlLexer: ("html", "htm", "xml", "svg"),
+        JavaLexer: ("java",),
+        JavascriptLexer: ("js", "jsx", "mjs", "javascript"),
+        JsonLexer: ("json", "jsonl"),
+        PythonLexer: ("py", "pyi", "python", "python3"),
+        RubyLexer: ("rb", "ruby"),
+        RustLexer: ("rs", "rust"),
+        SqlLexer: ("sql",),
+        TOMLLexer: ("toml",),
+        TypeScriptLexer: ("ts", "tsx", "typescript"),
+        YamlLexer: ("yaml", "yml"),
+    }.items()
+    for name in names
+}
+"""The languages with colours, by names in Markdown and by suffixes of files."""
+_CODE: Final = 20_000  # characters of a code with colours
 
 _BUDGET: Final = Budget(size=20_000, objects=10_000, depth=50)
 """Limits for a text that is read as Markdown: characters, cells of tables, and levels."""
@@ -111,7 +163,7 @@ _MADE: Mapping[str, Callable[[SyntaxTreeNode], Node]] = {
     "hr": lambda node: tag("hr"),
     "code_inline": lambda node: tag("code", node.content),
     "code_block": lambda node: tag("pre", tag("code", node.content)),
-    "fence": lambda node: tag("pre", tag("code", node.content)),
+    "fence": lambda node: tag("pre", tag("code", _coloured(node.content, node.info))),
     "root": lambda node: EMPTY,
 }
 
@@ -133,6 +185,28 @@ def plain(text: str, *, limit: int = TEXT_LIMIT, class_: str = "plain") -> Html:
     beginning, left = shown(text, limit)
     more = tag("p", f"… {quantity(left, 'more character')}", class_="left-out") if left else None
     return tag("div", tag("pre", beginning, dir="auto"), more, class_=class_)
+
+
+def code_text(text: str, path: str) -> Html:
+    """The text of a file, coloured by the language that its name says."""
+    if len(text) > TEXT_LIMIT:
+        return plain(text)
+    return tag("div", tag("pre", _coloured(clean(text), path), dir="ltr"), class_="plain")
+
+
+def _coloured(text: str, name: str) -> Node:
+    """A text as coloured pieces; as it is if it is long, or in none of the languages that are known."""
+    lexer = _LANGUAGES.get(name.strip().rpartition(".")[2].lower())
+    if lexer is None or len(text) > _CODE:
+        return text
+    return [
+        tag("span", piece, class_=colour) if (colour := _colour(kind)) else piece
+        for kind, piece in lexer.get_tokens(text)
+    ]
+
+
+def _colour(kind: object) -> str:
+    return next((name for parent, name in _COLOURS if kind in parent), "")
 
 
 def rich_text(text: str) -> Html:

@@ -24,6 +24,11 @@ from .reading import SessionReading
 __all__ = ("about_session", "command_list", "commands", "session_contents")
 
 _NAME = 120
+_JUMPS = (
+    ("failure-before", "Previous failure"),
+    ("failure-after", "Next failure"),
+    ("lowest", "Lowest rating"),
+)
 _TABS = (("output", "Output"), ("measures", "Measures"), ("review", "Review"), ("about", "About"))
 
 
@@ -36,6 +41,7 @@ def session_contents(
     marks = AgentMarks(workbench.sessions.values("agent"))
     head = tag(
         "div",
+        tag("a", "‹", href="/sessions", aria_label="All sessions", class_="back-to"),
         tag("h1", tag("bdi", title_of(summary)), title=summary.session),
         marks.named(agent) if agent else None,
         ["with ", tag("bdi", shorten(user, _NAME))] if user else None,
@@ -98,11 +104,15 @@ def session_contents(
             aria_pressed="true",
         ),
         tag("output", "", id="moment", for_="slider"),
+        [
+            tag("button", title, type="button", id=name, hidden=True, class_="jump")
+            for name, title in _JUMPS
+        ],
         tag(
             "input",
             type="search",
             id="find",
-            placeholder="Find",
+            placeholder="Find in this session",
             aria_label="Find in the session",
             autocomplete="off",
             spellcheck="false",
@@ -115,7 +125,8 @@ def session_contents(
             id="fork",
             aria_haspopup="dialog",
             disabled=bool(forking.refused),
-            title=forking.refused or "Begin another course of the session here",
+            title=forking.refused
+            or "Continue from here in a new session, with another agent, user or seed",
         )
         if forks
         else None,
@@ -196,7 +207,7 @@ def _fork_dialog(forking: Forking) -> Html:
         tag("p", "", id="fork-where", class_="quiet"),
         fields,
         tag("p", "", id="fork-problem", class_="problem", role="alert"),
-        tag("button", "Begin the fork", type="submit"),
+        tag("button", "Begin the fork", type="submit", class_="primary"),
         " ",
         tag("button", "Cancel", type="button", id="fork-cancel"),
         id="fork-form",
@@ -221,7 +232,7 @@ def commands(workbench: Workbench, session: str, version: int) -> Sequence[tuple
     ]
     if version >= 2:
         forking = line("fork", log, session, "--at-version", str(version))
-        found.append(("another course from here on", forking))
+        found.append(("a fork from here on", forking))
     return found
 
 

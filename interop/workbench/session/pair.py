@@ -65,7 +65,10 @@ def pair_contents(left: Side, right: Side, marks: AgentMarks) -> list[Node]:
                 tag("h2", f"Round {number + 1}"),
                 tag(
                     "div",
-                    [_cell(side, mine, number) for side, mine in zip(sides, rounds, strict=True)],
+                    [
+                        _cell(side, mine, number, marks)
+                        for side, mine in zip(sides, rounds, strict=True)
+                    ],
                     class_="pair",
                 ),
             )
@@ -93,19 +96,19 @@ def _head(side: Side, marks: AgentMarks) -> Html:
             marks.named(agent) if agent else None,
             tag("span", " fork", class_="quiet") if row.forked_from else None,
         ),
-        session_strip(summary, side.reading, side.line),
+        session_strip(summary, side.reading, side.line, paired=True),
         data_open=summary.session if summary.state == "open" else None,
         data_position=side.reading.position,
     )
 
 
-def _cell(side: Side, rounds: Sequence[tuple[int, int]], number: int) -> Html:
+def _cell(side: Side, rounds: Sequence[tuple[int, int]], number: int, marks: AgentMarks) -> Html:
     if number >= len(rounds):
         return tag("div", tag("p", "It had ended.", class_="quiet"), class_="cell")
     first, last = rounds[number]
     return tag(
         "div",
-        class_="cell",
+        class_=f"cell {marks.colour(side.summary.group.get('agent', ''))}".rstrip(),
         data_session=side.summary.session,
         data_from=first,
         data_to=last,

@@ -50,6 +50,7 @@ __all__ = (
     "Growth",
     "KeptFolds",
     "Readings",
+    "RoundSeen",
     "SessionReading",
 )
 
@@ -194,6 +195,24 @@ class DraftSeen(NamedTuple):
     version: int
     actor: str
     role: str
+
+
+class RoundSeen(NamedTuple):
+    """A round in a heading.
+
+    Attributes:
+        begin: seconds from the beginning of the session.
+        lasted: seconds, up to the next round or to now.
+        failed: how many records of failures it has.
+        point: its measurements; None before there are any.
+        before: the utility after the round before; None if there is none.
+    """
+
+    begin: float
+    lasted: float
+    failed: int
+    point: Point | None
+    before: float | None
 
 
 class Growth(msgspec.Struct, frozen=True, kw_only=True):
@@ -442,6 +461,19 @@ class SessionReading:
         place = bisect_left(self._rounds, number)
         begins = place < len(self._rounds) and self._rounds[place] == number
         return place + 1 if begins else None
+
+    def round_seen(self, round_: int) -> RoundSeen:
+        """What is known of a round by now, from 1."""
+        first = self._rounds[round_ - 1]
+        last = self._rounds[round_] if round_ < len(self._rounds) else self.count
+        points = self.now().points
+        point = points[round_ - 1] if round_ <= len(points) else None
+        before = points[round_ - 2].utility if 1 < round_ <= len(points) + 1 else None
+        failed = bisect_left(self._failed, last + 1) - bisect_left(self._failed, first)
+        begin = self._times[first - 1]
+        return RoundSeen(
+            begin - self.opened_at, self._times[last - 1] - begin, failed, point, before
+        )
 
     def draft_before(self, version: int) -> DraftSeen | None:
         """The version of the output before one, by trace versions; None if there is none."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
+from itertools import islice
 from typing import Final, final
 
+import anyio.to_thread
 import msgspec
 from msgspec.structs import asdict
 from sse_starlette import ServerSentEvent
@@ -34,7 +36,7 @@ from .forking import Forking, ForkRequest, is_kind
 from .page import about_session, command_list, commands, session_contents
 from .pair import Side, pair_contents
 from .reading import Growth, Readings, SessionReading
-from .strip import session_strip
+from .strip import ForkLine, session_strip
 from .transcript import Transcript, difference, document
 from .waiting import waiting_cards
 
@@ -42,6 +44,7 @@ __all__ = ("session_routes",)
 
 _FOUND: Final = 1000  # records with a text that is looked for
 _NAME: Final = 1000  # characters of a session's id
+_ALIKE: Final = 200  # sessions of the same task and instance in which forks are looked for
 _TEXT: Final = 400_000  # characters of a raw record
 
 
@@ -175,7 +178,7 @@ class _Routes:
             before = await transcript.snapshot(against) if against else None
             html = await difference(before, event)
         else:
-            html = document(event)
+            html = await anyio.to_thread.run_sync(document, event)
         return as_json({"version": version, "media": event.media_type, "html": html.text})
 
     async def about(self, request: Request) -> Response:
@@ -196,8 +199,22 @@ class _Routes:
         summary = await self._workbench.log.summary(reading.session)
         line = await self._workbench.lists.lines.line(summary)
         moment = await reading.at(reading.count)
-        shown = join(session_strip(summary, reading, line), waiting_cards(reading, moment))
+        strip = session_strip(summary, reading, line, await self._forks_of(summary))
+        shown = join(strip, waiting_cards(reading, moment))
         return as_json({"html": shown.text})
+
+    async def _forks_of(self, summary: SessionSummary) -> list[ForkLine]:
+        """The forks of a session: they have its task and its instance."""
+        index, lines = self._workbench.sessions, self._workbench.lists.lines
+        alike = (
+            one
+            for one in reversed(index.summaries)
+            if one.task == summary.task
+            and one.instance == summary.instance
+            and one.session != summary.session
+        )
+        found = [ForkLine(one, await lines.line(one)) for one in islice(alike, _ALIKE)]
+        return [one for one in found if one.line.row.forked_from == summary.session]
 
     async def raw(self, request: Request) -> Response:
         """A record as the log holds it, as far as it may be seen."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 from urllib.parse import urlencode
 
 from ....engine.log.contract import SessionSummary
@@ -16,19 +17,35 @@ from ..markup.html import Html, Node, tag
 from ..sessions.rows import outcome
 from .reading import SessionReading
 
-__all__ = ("session_strip",)
+__all__ = ("ForkLine", "session_strip")
 
 _QUOTE: Final = 120
 _NAME: Final = 60
 
 
-def session_strip(summary: SessionSummary, reading: SessionReading, line: SessionLine) -> Html:
-    """The cells: outcome, utility, the cost for the human and for the agent, leadership, stop advice and origin.
+class ForkLine(NamedTuple):
+    """A fork of the session: its summary, and its line in lists."""
+
+    summary: SessionSummary
+    line: SessionLine
+
+
+def session_strip(
+    summary: SessionSummary,
+    reading: SessionReading,
+    line: SessionLine,
+    forks: Sequence[ForkLine] = (),
+    *,
+    paired: bool = False,
+) -> Html:
+    """The cells: outcome, utility, the cost for the human and for the agent, leadership, stop advice, forks.
 
     Args:
         summary: of the session.
         reading: of the session, by who may see it.
         line: its line in lists.
+        forks: of the session.
+        paired: the other session is shown next to it, so that its origin is not named.
     """
     now = reading.now()
     cells = [
@@ -38,8 +55,10 @@ def session_strip(summary: SessionSummary, reading: SessionReading, line: Sessio
         _cost(now, line.row),
         _lead(now),
         _advice(now, reading),
+        None if paired else _origin(now, reading),
+        _forks(line, forks),
     ]
-    return tag("dl", cells, class_="strip")
+    return tag("dl", [one for one in cells if one is not None], class_="strip")
 
 
 def _cell(title: str, big: Node, *small: Node) -> Html:
@@ -55,8 +74,9 @@ def _why(reading: SessionReading) -> Node:
     if closed.reason == "tolerance":
         return f"by the engine, since users give up here: {shorten(closed.detail, _QUOTE)}"
     by = f"by {shorten(closed.by, _NAME)}"
-    detail = closed.detail or said
-    return f"{by}: “{shorten(detail, _QUOTE)}”" if detail else by
+    if closed.detail:
+        return f"{by}: “{shorten(closed.detail, _QUOTE)}”"
+    return f"{by}, after “{shorten(said, _QUOTE)}”" if said else by
 
 
 def _utility(now: Trajectory, line: SessionLine) -> Html:
@@ -115,20 +135,39 @@ def _lead(now: Trajectory) -> Html:
 
 
 def _advice(now: Trajectory, reading: SessionReading) -> Html:
-    fork: Node = None
-    if (origin := now.forked_from) is not None:
-        beside = urlencode({"left": origin.session, "right": reading.session})
-        fork = (
-            "Fork of ",
-            session_link(origin.session, shorten(origin.session, _NAME)),
-            " · ",
-            tag("a", "side by side", href=f"/pair?{beside}"),
-        )
     stops = sorted(reading.stops.items())
     if stops:
         tau, round_ = stops[0]
-        more = ", ".join(f"τ = {one} after round {after}" for one, after in stops[1:])
-        return _cell("Stop advice", f"τ = {tau} after round {round_}", more, fork)
+        others = [f"τ = {one} after round {after}" for one, after in stops[1:]]
+        return _cell("Stop advice", f"After round {round_}", "; ".join([f"τ = {tau}", *others]))
     if any(point.rating is not None for point in now.points):
-        return _cell("Stop advice", "none", fork)
-    return _cell("Stop advice", "–", "no round was rated" if now.points else None, fork)
+        return _cell("Stop advice", "none")
+    return _cell("Stop advice", "–", "no round was rated" if now.points else None)
+
+
+def _beside(left: str, right: str) -> Html:
+    return tag("a", "Side by side", href=f"/pair?{urlencode({'left': left, 'right': right})}")
+
+
+def _origin(now: Trajectory, reading: SessionReading) -> Html | None:
+    if (origin := now.forked_from) is None:
+        return None
+    link = session_link(origin.session, shorten(origin.session, _NAME))
+    return _cell("Fork of", _beside(origin.session, reading.session), link)
+
+
+def _forks(line: SessionLine, forks: Sequence[ForkLine]) -> Html | None:
+    """The fork with the highest utility, and how many others there are."""
+    if not forks:
+        return None
+    best = max(forks, key=lambda one: -1.0 if one.line.utility is None else one.line.utility)
+    utility, own = best.line.utility, line.utility
+    better = utility is not None and own is not None and utility > own
+    agent = best.summary.group.get("agent")
+    shown = " with ".join(one for one in (number(utility), agent and shorten(agent, _NAME)) if one)
+    at = best.line.row.forked_at
+    where = "" if at is None else f"From round {at}. "
+    others = f", of {quantity(len(forks), 'fork')}" if len(forks) > 1 else ""
+    beside = _beside(line.row.session, best.summary.session)
+    title = "A fork did better" if better else "Best fork"
+    return _cell(title, session_link(best.summary.session, shown), [where, beside, others])

@@ -10,13 +10,15 @@ import msgspec
 from anyio.lowlevel import checkpoint
 
 from ....engine.errors import CodecError, LogError
-from ....engine.events import JSON, ActionResolved, SnapshotTaken
+from ....engine.events import JSON, ActionResolved, SnapshotTaken, UtilityScored
 from ....engine.files import output_text
 from ....engine.log.contract import EventLog
 from ....engine.records import TRACE, Record
+from ....engine.rounds import is_unproductive
+from ....engine.text import quantity
 from ....scoring.display.diff import changes
 from ....scoring.display.records import Context, Description, describe, edited_file
-from ....scoring.display.texts import duration, is_virtual, moment, one_line
+from ....scoring.display.texts import duration, is_virtual, moment, number, one_line
 from ....scoring.display.updates import describe_update
 from ....scoring.trajectory.updates import StopAdvice, StopWithdrawn, Update
 from ..access.disclosure import Disclosure
@@ -24,8 +26,8 @@ from ..access.identity import Identity
 from ..links import session_address
 from ..markup.html import EMPTY, Html, Node, join, tag
 from ..markup.records import described, diff_table, unshown
-from ..markup.text import plain, rich_text
-from .reading import SessionReading
+from ..markup.text import code_text, plain, rich_text
+from .reading import RoundSeen, SessionReading
 
 __all__ = ("Shape", "Transcript", "difference", "document")
 
@@ -33,6 +35,7 @@ Shape: TypeAlias = Literal["document", "changes"]
 
 _LINES: Final = 4000  # lines of two versions that are compared at most
 _CONTEXT: Final = 3  # lines around a change
+_AHEAD: Final = 20  # records after a part in which outcomes of its calls are looked for
 _RUN: Final = 4  # calls in a row that are folded
 _BACK: Final = 16  # versions that are looked through for the one before of a file
 _PRIVATE: Final = frozenset({"DraftDropped", "NoteTaken", "ProfileChanged"})
@@ -44,10 +47,26 @@ _FULL: Final = frozenset({"ScorerFailed", "StopAdvised"})
 
 
 def document(event: SnapshotTaken) -> Html:
-    """A version as a document: Markdown as such, anything else as it is."""
+    """A version as a document: Markdown as such, files by path, anything else as it is."""
+    if event.files is not None and isinstance(event.content, Mapping):
+        return join(_file(path, event.content.get(path)) for path in event.files)
+    path = edited_file(event.content)
+    if path is not None and isinstance(event.content, Mapping):
+        return _file(path, event.content.get("text"))
     if isinstance(event.content, str) and event.media_type == "text/markdown":
         return rich_text(event.content)
     return plain(output_text(event))
+
+
+def _file(path: str, text: JSON) -> Html:
+    """A file under its path."""
+    if not isinstance(text, str):
+        return tag("p", one_line(path), ": its text is not in the log", class_="left-out")
+    shown = rich_text(text) if path.endswith(".md") else code_text(text, path)
+    name = tag(
+        "summary", tag("code", one_line(path)), f" {quantity(len(text.splitlines()), 'line')}"
+    )
+    return tag("details", name, shown, open=True, class_="file")
 
 
 async def difference(before: SnapshotTaken | None, after: SnapshotTaken) -> Html:
@@ -126,7 +145,10 @@ class Transcript:
             LogError: the log cannot be read.
         """
         reading = self._reading
-        records = await reading.window(first, last)
+        first, last = max(first, 1), min(last, reading.count)
+        records = await reading.window(first, last + _AHEAD)
+        later = records[last - first + 1 :]
+        records = records[: last - first + 1]
         shown = [_Shown(number, record) for number, record in enumerate(records, max(first, 1))]
         calls: dict[int, _Shown] = {}
         for one in shown:
@@ -145,7 +167,20 @@ class Transcript:
             elif record.kind == "ActionResolved" and one.told is not None:
                 _join_call(calls, one)
             await checkpoint()  # reading a text as Markdown may take a while
+        for place, record in enumerate(later, last + 1):
+            if record.kind == "ActionResolved":
+                await self._join_later(calls, _Shown(place, record))
         return self._folded(shown)
+
+    async def _join_later(self, calls: Mapping[int, _Shown], one: _Shown) -> None:
+        """Shows an outcome that came after this part in the entry of its call, too."""
+        try:
+            event = one.record.event
+            if isinstance(event, ActionResolved) and event.action in calls:
+                one.told = await self._described(one.record)
+                _join_call(calls, one)
+        except CodecError:
+            return  # the part that it belongs to says so
 
     def _folded(self, shown: Sequence[_Shown]) -> list[Html]:
         """The entries; a run of calls becomes one row that can be opened."""
@@ -157,7 +192,8 @@ class Transcript:
                 parts += self._run(run)
                 run = []
             if round_ is not None:
-                parts.append(tag("h2", f"Round {round_}", data_round=round_, data_i=one.number))
+                head = _round_head(round_, self._reading.round_seen(round_))
+                parts.append(tag("h2", head, data_round=round_, data_i=one.number))
             if one.in_run:
                 run.append(one)
             else:
@@ -203,7 +239,8 @@ class Transcript:
         event = record.event
         if isinstance(event, SnapshotTaken):
             before = await self._before(record, edited_file(event.content))
-            context = Context(before=before, most=_LINES)
+            base = None if event.base is None else self._reading.draft_number(event.base)
+            context = Context(before=before, draft=base, most=_LINES)
             if event.files is not None and before is not None:
                 earlier = before.event
                 if isinstance(earlier, SnapshotTaken):
@@ -212,6 +249,8 @@ class Transcript:
             return await anyio.to_thread.run_sync(describe, record, context)
         if isinstance(event, ActionResolved):
             return describe(record, Context(action=await self._record(event.action)))
+        if isinstance(event, UtilityScored) and event.snapshot is not None:
+            return describe(record, Context(draft=self._reading.draft_number(event.snapshot)))
         return describe(record)
 
     async def _before(self, record: Record, path: str | None) -> Record | None:
@@ -250,32 +289,54 @@ class Transcript:
 
     def _entry(self, one: _Shown) -> Html:
         """The entry of a record."""
-        record, number, body = one.record, one.number, one.body
+        record, place, body = one.record, one.number, one.body
         aside = one.told is not None and one.told.aside
         slim = record.kind in _SLIM or aside and record.kind not in _FULL
         private = " private" if record.kind in _PRIVATE else ""
         call = " merged" if one.merged else " call" if one.in_run else ""
-        virtual = is_virtual(self._reading.opened_at)
         who = tag("span", one_line(record.actor), class_=f"who {record.role}", dir="auto")
         link = tag(
             "a",
-            f"#{number}",
-            href=session_address(record.session, number),
+            f"#{place}",
+            href=session_address(record.session, place),
             class_="number",
             title=f"{record.kind}, {record.stream} {record.version}, position {record.position}: "
             "go back to here",
         )
-        time = tag("time", duration(record.time) if virtual else moment(record.time))
-        advice = [_advice(update) for update in self._reading.advice.get(number, ())]
+        opened = self._reading.opened_at
+        whole = None if is_virtual(opened) else moment(record.time)
+        time = tag("time", duration(record.time - opened), title=whole)
+        advice = [_advice(update) for update in self._reading.advice.get(place, ())]
         return tag(
             "article",
             tag("header", who, time, link),
             tag("div", body, one.result, class_="body"),
             advice,
             class_=f"entry {'slim' if slim else 'full'} {record.role}{private}{call}",
-            data_i=number,
+            data_i=place,
             data_kind=record.kind,
         )
+
+
+def _round_head(round_: int, seen: RoundSeen) -> list[Node]:
+    """Which round begins, when, and what it came to."""
+    point = seen.point
+    parts: list[Node] = [f"Round {round_}"]
+    if seen.lasted:
+        parts.append(tag("small", f"from {duration(seen.begin)}, lasted {duration(seen.lasted)}"))
+    if seen.failed:
+        parts.append(tag("small", f"{seen.failed} failed", class_="failed"))
+    if point is not None and point.rating is not None:
+        low = is_unproductive(point.rating)
+        marks = [tag("span", class_="on" if one < point.rating else None) for one in range(5)]
+        parts.append(tag("span", marks, class_="rate low" if low else "rate", aria_hidden="true"))
+        rated = f"rated {point.rating} of 5"
+        parts.append(tag("small", rated, class_="failed" if low else None))
+    if point is not None and point.utility is not None and point.value is not None:
+        before = seen.before if seen.before != point.utility else None
+        was = f"{number(before)} → " if before is not None else ""
+        parts.append(tag("small", f"utility {was}{number(point.utility)}", class_="end"))
+    return parts
 
 
 def _advice(update: Update) -> Html:

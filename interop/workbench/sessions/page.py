@@ -22,7 +22,7 @@ from .rows import COLUMNS, Column, class_of, columns_of
 __all__ = ("list_contents", "list_exports", "paged", "searching_note")
 
 _CHOICES: Final = 200  # values that a choice offers
-_HINT: Final = "Filter: agent=two-stage, utility=..0.3, tau=2, or a text"
+_HINT: Final = "Filter: agent=two-stage, utility=..0.3, tau=2; or search in what was said"
 _EXAMPLES: Final = (
     ("utility=..0.5", "utility of at most 0.5"),
     ("utility=none", "utility is missing"),
@@ -37,6 +37,24 @@ _VIEWS: Final = (
     ("Failed", "/sessions?state=failed"),
 )
 """Views for all users: the name and the address."""
+_WAYS: Final = (
+    (
+        "Record your product",
+        "A few calls record what people and your agent do.",
+        'with duolog.open_sync("sqlite:///LOG") as log: …',
+    ),
+    (
+        "Import what you have",
+        "Logs of coding agents, traces, chats and benchmarks.",
+        "duolog import FILE --log LOG",
+    ),
+    (
+        "Simulate an agent",
+        "A shipped agent with a simulated user. It needs no model.",
+        "duolog run travel --agents two-stage --log LOG",
+    ),
+)
+"""The ways to fill an empty log: what, about it, and the command."""
 
 
 def list_contents(
@@ -72,10 +90,14 @@ def list_contents(
         tag(
             "div",
             tag("h1", "Sessions"),
-            tag("span", note, id="count", role="status"),
             _views(address),
-            tag("a", "Compare these", href=f"/compare{str(address.first_page())[9:]}"),
             _choose_columns(address),
+            tag(
+                "a",
+                "Compare these",
+                href=f"/compare{str(address.first_page())[9:]}",
+                class_="button",
+            ),
             class_="list-head",
         ),
         _filters(index, address, typed),
@@ -100,29 +122,43 @@ def list_contents(
             role="region",
             aria_label="Sessions",
         ),
-        tag(
-            "div",
-            tag("b", "", id="selected", role="status"),
-            tag("a", "Compare", id="compare-selected", href="/compare"),
-            tag("a", "Side by side", id="pair-selected", href="/pair", hidden=True),
-            tag("button", "Tag", type="button", id="tag-selected", aria_haspopup="dialog")
-            if reviews
-            else None,
-            tag("a", "Queue for review", id="queue-selected", href="/review") if reviews else None,
-            tag("a", "CSV", id="export-selected", href="/v1/export/sessions"),
-            tag("button", "Clear", type="button", id="clear"),
-            id="selection",
-            hidden=True,
-        ),
         _tag_dialog() if reviews else None,
         tag(
-            "nav",
-            tag("a", "← Earlier page", href=before, rel="prev", id="before") if before else None,
-            tag("a", "Next page →", href=after, rel="next", id="after") if after else None,
-            class_="pages",
-            aria_label="Pages of the list",
+            "div",
+            tag("span", note, id="count", role="status"),
+            _selection(reviews),
+            tag(
+                "nav",
+                tag("a", "← Earlier page", href=before, rel="prev", id="before")
+                if before
+                else None,
+                tag("a", "Next page →", href=after, rel="next", id="after") if after else None,
+                class_="pages",
+                aria_label="Pages of the list",
+            ),
+            class_="list-foot",
         ),
     ]
+
+
+def _selection(reviews: bool) -> Html:
+    """What can be done with the selected sessions, in the foot, so that nothing moves or is covered."""
+    return tag(
+        "div",
+        tag("b", "", id="selected", role="status"),
+        tag("a", "Compare", id="compare-selected", href="/compare", class_="button primary"),
+        tag("a", "Side by side", id="pair-selected", href="/pair", class_="button", hidden=True),
+        tag("button", "Tag …", type="button", id="tag-selected", aria_haspopup="dialog")
+        if reviews
+        else None,
+        tag("a", "Queue for review", id="queue-selected", href="/review", class_="button")
+        if reviews
+        else None,
+        tag("a", "Export CSV", id="export-selected", href="/v1/export/sessions", class_="button"),
+        tag("button", "Clear", type="button", id="clear"),
+        id="selection",
+        hidden=True,
+    )
 
 
 def list_exports(address: ListAddress) -> Sequence[Export]:
@@ -142,7 +178,7 @@ def _tag_dialog() -> Html:
         tag("input", id="tag-tags", name="tags", required=True, list="known-tags"),
         tag("datalist", id="known-tags"),
         tag("p", "", id="tag-problem", class_="problem", role="alert"),
-        tag("button", "Tag", type="submit"),
+        tag("button", "Tag", type="submit", class_="primary"),
         " ",
         tag("button", "Cancel", type="button", id="tag-cancel"),
         id="tag-form",
@@ -153,19 +189,17 @@ def _tag_dialog() -> Html:
 def _how_to_fill() -> Html:
     """The ways to fill an empty log."""
     ways = tag(
-        "dl",
+        "div",
         [
-            [tag("dt", what), tag("dd", tag("code", command))]
-            for what, command in (
-                ("Simulate an agent", "duolog run travel --agents two-stage --log LOG"),
-                ("Import a log of another tool", "duolog import FILE --log LOG"),
-                ("Talk to an agent yourself", "duolog chat travel --log LOG"),
-            )
+            tag("section", tag("h2", what), tag("p", about), tag("pre", command))
+            for what, about, command in _WAYS
         ],
         class_="ways",
     )
-    said = "This log has no sessions yet. Here is how to fill it; LOG is its file:"
-    return tag("div", tag("p", said), ways)
+    said = "Fill it in one of these ways; LOG is its file. The sessions appear here at once."
+    return tag(
+        "div", tag("h1", "This log has no sessions yet"), tag("p", said), ways, class_="empty"
+    )
 
 
 def searching_note(found: int, total: int, looked: int, *, loaded: bool, complete: bool) -> str:

@@ -108,6 +108,7 @@ class _Routes:
             at="/sessions",
             position=position,
             status=400 if problem else 200,
+            kind="list-page",
             exports=list_exports(address),
         )
 

@@ -12,6 +12,7 @@ from ....engine.log.contract import SessionSummary
 from ....engine.log.summary import FORGOTTEN
 from ....engine.text import quantity, suggestion
 from ....scoring.display.texts import (
+    day_or_hour,
     dollars,
     duration,
     has_times,
@@ -72,7 +73,7 @@ COLUMNS: Final = (
     Column("cost", "Cost", "cost", number=True),
     Column("latency", "Reply", "latency", number=True),
     Column("tokens", "Agent tokens", number=True, usual=False),
-    Column("taus", "τ used up"),
+    Column("taus", "τ used up", usual=False),
     Column("rounds", "Rounds", "rounds", number=True),
     Column("records", "Records", "events", number=True, usual=False),
     Column("lasted", "Lasted", "lasted", number=True, usual=False),
@@ -112,9 +113,15 @@ _LABELS: Final = 2  # that a row shows; the others are counted
 _OWN: Final = frozenset({"agent", "user"})  # labels that have a column
 _WAITING: Final = "…"
 _WIDTH: Final = 80.0
-_BAR: Final = 6.0  # the widest bar, so that few rounds do not look like many
 _HEIGHT: Final = 18.0
 _MOST: Final = 80  # values that are drawn; of more, every so many
+_FORK: Final = tag(
+    "svg",
+    tag("path", d="M2.5 9.5v-9M2.5 6.5h2a3 3 0 0 0 3-3v-3"),
+    viewBox="0 0 10 10",
+    role="img",
+    aria_label="fork",
+)
 OUTCOMES: Final = {
     "open": "Open",
     "finished": "Finished",
@@ -218,8 +225,8 @@ def _fork(line: SessionLine | None) -> Node:
     if line is None or origin is None:
         return None
     at = line.row.forked_at
-    text = "fork" if at is None else f"fork in round {at}"
-    return tag("span", f" ⑂ {text}", class_="fork", title=f"fork of {origin[:200]}")
+    text = "fork" if at is None else f"from round {at}"
+    return tag("span", _FORK, f" {text}", class_="fork", title=f"fork of {origin[:200]}")
 
 
 def outcome(summary: SessionSummary, line: SessionLine | None) -> Html:
@@ -292,7 +299,7 @@ def _effort(line: SessionLine | None, measure: str) -> Node:
     if not known:
         return "–"
     text = effort_text(sum(known), measure)
-    return [text, _spark_bars(efforts, f"{measure} by round, in all {text}")]
+    return text
 
 
 def _cost(line: SessionLine | None) -> Node:
@@ -335,8 +342,7 @@ def _began(summary: SessionSummary) -> Html:
         return tag("span", "–")
     if is_virtual(summary.opened):
         return tag("span", "simulated", title=f"after {duration(summary.opened)} of simulated time")
-    whole = moment(summary.opened)
-    return tag("time", whole[:-3] if whole[-3:-2] == ":" else whole, title=whole)
+    return tag("time", day_or_hour(summary.opened), title=moment(summary.opened))
 
 
 # --- curves --------------------------------------------------------------------------------------
@@ -354,20 +360,6 @@ def _spark_line(values: Sequence[float | None], label: str) -> Html:
     if len(parts) == 1:
         parts.append("h1")
     return _svg(label, tag("path", d="".join(parts), class_="line"))
-
-
-def _spark_bars(values: Sequence[float | None], label: str) -> Html:
-    """Effort of each round by itself; the greatest is the full height."""
-    points = _thinned(values)
-    most = max((value for value in points if value is not None), default=0.0) or 1.0
-    step = min(_WIDTH / max(len(points), 1), _BAR)
-    path = "".join(
-        f"M{index * step:.1f} {_HEIGHT:g}v{-max(value / most * _HEIGHT, 0.5):.1f}"
-        f"h{max(step - 1, 0.5):.1f}V{_HEIGHT:g}z"
-        for index, value in enumerate(points)
-        if value is not None
-    )
-    return _svg(label, tag("path", d=path, class_="bars"))
 
 
 def _svg(label: str, path: Html) -> Html:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Sequence
 from typing import Final, final
 
 import anyio
@@ -33,14 +35,27 @@ class Outputs:
         Raises:
             LogError: the log cannot be read.
         """
+        found = await self._snapshots(session)
+        return await self.version(session, found[-1] if found else 0)
+
+    async def number(self, session: str, version: int) -> int:
+        """Which version of the output this is, from 1, by its trace version.
+
+        Raises:
+            LogError: the log cannot be read.
+        """
+        return bisect_right(await self._snapshots(session), version)
+
+    async def _snapshots(self, session: str) -> Sequence[int]:
+        """The trace versions of all versions so far, of which only the new records are read."""
         end = self._ends.get(session) or _End()
         self._ends.keep(session, end)
         async with end.lock:
             async for record in self._log.read(session, after_version=end.read):
                 if record.kind == "SnapshotTaken":
-                    end.snapshot = record.version
+                    end.snapshots.append(record.version)
                 end.read = record.version
-        return await self.version(session, end.snapshot)
+        return end.snapshots
 
     async def version(self, session: str, version: int) -> Record | None:
         """The output at a trace version; None if there is none.
@@ -57,9 +72,9 @@ class Outputs:
 
 @final
 class _End:
-    """How far a session was read, and the trace version of its latest snapshot; 0 if it has none."""
+    """How far a session was read, and the trace versions of its snapshots."""
 
     def __init__(self) -> None:
         self.read = 0
-        self.snapshot = 0
+        self.snapshots: list[int] = []
         self.lock = anyio.Lock()

@@ -19,10 +19,12 @@ class Sitting(NamedTuple):
     Attributes:
         until: when the time is up, in seconds since 1970; None for no limit.
         in_study: whether it belongs to a study, whose next page follows.
+        title: of the page: the study's.
     """
 
     until: float | None = None
     in_study: bool = False
+    title: str = "Working together"
 
 
 def take_contents(session: str, actor: str, sitting: Sitting) -> Sequence[Node]:
@@ -38,7 +40,7 @@ def take_contents(session: str, actor: str, sitting: Sitting) -> Sequence[Node]:
     return (
         tag(
             "div",
-            tag("h1", "Working together"),
+            tag("h1", sitting.title),
             tag("p", "", id="time", class_="quiet", role="timer"),
             _stop(),
             class_="take-top",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeVar, final
 
 import anyio.to_thread
@@ -203,7 +203,9 @@ class _Routes:
             return as_json({"version": None, "text": "", "actor": ""})
         event = record.event
         text = output_text(event) if isinstance(event, SnapshotTaken) else ""
-        return as_json({"version": record.version, "text": text, "actor": record.actor})
+        number = await self._outputs.number(who.session, record.version)
+        told = {"version": record.version, "number": number, "text": text, "actor": record.actor}
+        return as_json(told)
 
     async def state(self, request: Request) -> Response:
         """Whether a model of the others is away."""
@@ -323,7 +325,10 @@ def _sitting(opened: Record) -> Sitting:
     config = opened.event.config if isinstance(opened.event, SessionOpened) else {}
     seconds = config.get("seconds")
     until = opened.time + seconds if isinstance(seconds, int | float) else None
-    return Sitting(until, in_study="study" in config)
+    study = config.get("study")
+    title = study.get("title") if isinstance(study, Mapping) else None
+    shown = title if isinstance(title, str) and title else Sitting().title
+    return Sitting(until, in_study="study" in config, title=shown)
 
 
 def _text(record: Record | None) -> str:

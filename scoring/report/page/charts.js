@@ -3,6 +3,10 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const TOP = 12;
+const WIDE = 704;
+const NARROW = 300;
+const SQUARE = 480;
+const ROW = 28; // pixels
 
 const make = (name, attributes = {}, text = null) => {
   const node = document.createElementNS(SVG, name);
@@ -103,11 +107,16 @@ export const drawPanel = (
     svg.append(make("path", { class: "grid", d: `M${left} ${y(value)}H${width - right}` }));
     svg.append(make("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, text));
   }
+  const rows = !figure.y.ticks.length; // each with its name and its numbers, without a scale upwards
   for (const [value, text] of panel.ticks?.length ? panel.ticks : figure.x.ticks) {
-    svg.append(make("path", { class: "axis", d: `M${x(value)} ${foot}v4` }));
+    const mark = rows
+      ? { class: "grid", d: `M${x(value)} ${top}V${foot}` }
+      : { class: "axis", d: `M${x(value)} ${foot}v4` };
+    svg.append(make("path", mark));
     svg.append(make("text", { x: x(value), y: foot + 16, "text-anchor": "middle" }, text));
   }
-  svg.append(make("path", { class: "axis", d: `M${left} ${top}V${foot}H${width - right}` }));
+  if (!rows)
+    svg.append(make("path", { class: "axis", d: `M${left} ${top}V${foot}H${width - right}` }));
   if (bottom > 40) {
     svg.append(
       make(
@@ -158,6 +167,7 @@ export const drawPanel = (
     );
   }
   for (const line of panel.lines ?? []) drawLine(svg, figure, line, x, y);
+  if (figure.square) svg.style.maxWidth = `${SQUARE}px`;
   return { svg, x, y, foot, left, top, inner: width - left - right };
 };
 
@@ -301,10 +311,11 @@ const drawDots = (figure, panel, { svg, x, y }, open) => {
       make(
         "text",
         {
-          class: "faint",
+          class: words.left ? "name" : "faint",
           x: x(words.x),
           y: y(words.y),
           "text-anchor": words.left ? "start" : "middle",
+          ...(words.left && { dy: 4 }),
         },
         words.text,
       ),
@@ -462,6 +473,16 @@ export const rowsOf = (figure, panel) => {
 
 // --- all figures of a report ---
 
+/** The size of a panel: a figure of one panel is as wide as its place; rows have their names within. */
+const sizesOf = (figure, host) => {
+  const width = host.clientWidth ? Math.min(Math.max(host.clientWidth, NARROW), WIDE) : WIDE;
+  const { low, high, ticks } = figure.y;
+  if (!ticks.length)
+    return { width, height: ROW * (high - low) + 32, left: 4, right: 4, bottom: 28, top: 4 };
+  if (figure.panels.length > 1) return {};
+  return { width: figure.square ? Math.min(width, SQUARE) : width };
+};
+
 /** Gives a swatch the colour and the shape of a series. */
 const dress = (swatch, series) => {
   swatch.style.background = series?.colour;
@@ -499,7 +520,7 @@ export const drawFigures = (root, figures, link = null) => {
   for (const figure of figures) {
     const host = root.querySelector(`#${figure.name}`);
     figure.panels.forEach((panel, place) => {
-      const drawn = drawPanel(figure, panel);
+      const drawn = drawPanel(figure, panel, sizesOf(figure, host));
       follow(figure, panel, drawn, hidden);
       drawDots(figure, panel, drawn, open);
       walk(drawn.svg);
@@ -509,22 +530,21 @@ export const drawFigures = (root, figures, link = null) => {
         node.addEventListener("click", async () => save(`${name}.${kind}`, type, await made()));
         return node;
       };
+      const saves = element(
+        "p",
+        { class: "save" },
+        button("svg", "image/svg+xml", () => asSvg(drawn.svg)),
+        " ",
+        button("png", "image/png", () => asPng(drawn.svg)),
+        " ",
+        button("csv", "text/csv", () => asCsv(rowsOf(figure, panel))),
+      );
+      const titled = panel.title || panel.note;
+      const caption = element("figcaption", {}, panel.title, element("span", {}, panel.note));
+      const alone = figure.panels.length === 1; // its buttons are next to the title of the figure
+      if (alone) host.parentElement.prepend(saves);
       host.append(
-        element(
-          "figure",
-          {},
-          element("figcaption", {}, panel.title || "\u00a0", element("span", {}, panel.note)),
-          drawn.svg,
-          element(
-            "p",
-            { class: "save" },
-            button("svg", "image/svg+xml", () => asSvg(drawn.svg)),
-            " ",
-            button("png", "image/png", () => asPng(drawn.svg)),
-            " ",
-            button("csv", "text/csv", () => asCsv(rowsOf(figure, panel))),
-          ),
-        ),
+        element("figure", {}, ...(titled ? [caption] : []), drawn.svg, ...(alone ? [] : [saves])),
       );
     });
   }

@@ -7,7 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from duolog.engine.events import ActionResolved, ActionTaken, MessageSent, SessionOpened
+from duolog.engine.events import (
+    ActionResolved,
+    ActionTaken,
+    MessageSent,
+    SessionClosed,
+    SessionOpened,
+)
 from duolog.interop.importers.datasets import LmsysImporter, ShareGptImporter
 from duolog.interop.importers.registry import recognise
 from duolog.testing import check_importer
@@ -35,12 +41,15 @@ def test_rows_of_wildchat_are_sessions_with_their_time(tmp_path: Path) -> None:
     source = write_lines(tmp_path / "wild.jsonl", [WILD, {**WILD, "conversation_hash": "h2"}])
     events, diagnostics = read(LmsysImporter(), source)
     assert not diagnostics
-    assert [one.session for one in events] == ["h1"] * 3 + ["h2"] * 3
+    assert [one.session for one in events] == ["h1"] * 4 + ["h2"] * 4
     opened = events[0].draft.event
     assert isinstance(opened, SessionOpened)
     assert (opened.clock, events[1].draft.time) == ("utc", 1680998573.0)
     assert opened.config["metadata"] == {"language": "English"}
     assert [one.draft.role for one in events[1:3]] == ["human", "agent"]
+    closed = events[3].draft.event
+    assert isinstance(closed, SessionClosed)
+    assert closed.reason == "ended"  # it is over, and nothing says how
 
 
 def test_parquet_gives_the_same_as_json_lines(tmp_path: Path) -> None:
@@ -78,6 +87,7 @@ def test_calls_and_observations_of_sharegpt_are_actions(tmp_path: Path) -> None:
         ActionTaken,
         ActionResolved,
         MessageSent,
+        SessionClosed,
     ]
     calls = [one.draft.event for one in events if isinstance(one.draft.event, ActionTaken)]
     assert [(call.name, call.arguments, call.raw) for call in calls] == [

@@ -214,12 +214,16 @@ async def test_a_report_in_a_browser() -> None:
             await page.wait_for_selector("#tokens .spot.leads")
             assert await page.locator("#curve svg").count() == 1
             async with page.expect_download() as drawing:
-                await page.locator("#curve").get_by_role("button", name="SVG").click()
+                await (
+                    page.locator("section:has(> #curve)").get_by_role("button", name="SVG").click()
+                )
             text = (await (await drawing.value).path()).read_text(encoding="utf-8")
             assert text.startswith("<svg")
             assert "class=" not in text
             async with page.expect_download() as table:
-                await page.locator("#tokens").get_by_role("button", name="CSV").click()
+                await (
+                    page.locator("section:has(> #tokens)").get_by_role("button", name="CSV").click()
+                )
             rows = (await (await table.value).path()).read_text(encoding="utf-8").splitlines()
             assert rows[0] == "session,series,human_tokens,agent_tokens,performance"
             assert len(rows) == 13

@@ -9,6 +9,7 @@ import pytest
 from duolog.engine.events import ApprovalAsked, SessionOpened
 from duolog.engine.log.open import open_log
 from duolog.interop.workbench.live import LiveSessions, live_messages, open_row, urgency
+from duolog.interop.workbench.markup.agents import AgentMarks
 from duolog.scoring.index.lines import SessionLines
 from duolog.testing.records import HUMAN, RecordWriter
 from duolog.testing.sessions import put_records
@@ -31,11 +32,25 @@ async def test_those_about_to_give_up_come_first() -> None:
         assert cross.flat == 3  # nothing rose after the first of four rounds
         assert ordered[1].row.waiting == 1
         summary = await log.summary("cross")
-        assert "<script" not in open_row(summary, cross, (1, 2)).text
+        assert "<script" not in open_row(summary, cross, (1, 2), AgentMarks(())).text
         await put_records(
             log, story("cross", [5, 1, 2, 5]).records[len(story("cross", [5, 1, 2]).records) :]
         )
         assert (await lines.line(await log.summary("cross"))).stall == 0
+
+
+async def test_a_round_that_goes_on_resets_no_unproductive_rounds() -> None:
+    async with open_log("memory://") as log:
+        script = RecordWriter("product")
+        script.opened()  # no judge is declared, so that no rating is due
+        for number in range(1, 3):
+            script.human("No, that is wrong.")
+            script.output(f"plan {number}")
+            script.human("Again.")
+            script.rated(number, 2)
+        await put_records(log, script.records)
+        line = await SessionLines(log).line(await log.summary("product"))
+        assert (line.rounds, line.stall) == (3, 2)
 
 
 async def test_the_page_shows_open_sessions_and_lets_go_of_closed_ones() -> None:

@@ -52,3 +52,5 @@ async def test_the_latest_version_is_found_by_what_has_come_since() -> None:
         assert first.kind == "SnapshotTaken"
         assert await outputs.version("s", 3) is None  # a message
         assert await outputs.version("s", 0) is None
+        # People read of versions 1, 2, 3, whatever else the session holds.
+        assert [await outputs.number("s", at) for at in (3, 10, draft.version)] == [0, 1, 30]

@@ -19,6 +19,7 @@ from duolog.engine.events import (
     MessageSent,
     ModelCalled,
     NoteTaken,
+    Origin,
     Participant,
     ProfileChanged,
     SessionOpened,
@@ -34,7 +35,7 @@ from duolog.interop.workbench.session.forking import ForkRequest
 from duolog.interop.workbench.session.reading import Readings, SessionReading
 from duolog.scoring.trajectory.fold import TrajectoryFold
 from duolog.scoring.trajectory.options import Options
-from duolog.testing.records import RecordWriter
+from duolog.testing.records import AGENT, HUMAN, RecordWriter
 from duolog.testing.sessions import put_records
 from msgspec.structs import replace
 from workbench import identity, visiting
@@ -250,6 +251,109 @@ async def test_a_run_of_calls_is_one_row_that_shows_its_failures() -> None:
     assert "no such town" in call[0]
     numbers = re.findall(r'<article[^>]*data-i="(\d+)"', html)
     assert numbers == [str(number) for number in range(1, 13)]
+
+
+async def test_a_call_has_its_outcome_where_a_part_ends_between_them() -> None:
+    script = RecordWriter("s")
+    script.opened(clock="virtual")
+    script.human("look it up")
+    taken = script.agent(ActionTaken(name="look"))
+    script.agent("a moment")
+    script.add(
+        ActionResolved(action=taken.version, outcome="ok", observation="sunny"),
+        "environment",
+        "environment",
+    )
+    async with open_log("memory://") as log:
+        await put_records(log, script.records)
+        async with visiting(log) as visitor:
+
+            async def part(first: int, last: int) -> str:
+                asked = {"from": first, "to": last}
+                found = await visitor.data("/v1/session/records", session="s", **asked)
+                return str(found["html"])
+
+            assert re.search(r'class="result" data-i="5">.*sunny', await part(1, 3))
+            later = await part(4, 5)  # the page hides this one if the part before has it
+            assert re.search(r'<article[^>]* data-i="5"', later)
+
+
+async def test_the_heading_of_a_round_says_what_came_of_it() -> None:
+    script = RecordWriter("s")
+    script.opened(clock="virtual")
+    script.human("a plan", at=10.0)
+    taken = script.agent(ActionTaken(name="look"))
+    script.add(
+        ActionResolved(action=taken.version, outcome="failed", error="no"),
+        "environment",
+        "environment",
+    )
+    script.scored(0.5, snapshot=script.output("plan 1"))
+    script.human("no", at=70.0)
+    script.rated(1, 2)
+    script.scored(0.25, snapshot=script.output("plan 2"))
+    async with open_log("memory://") as log:
+        await put_records(log, script.records)
+        async with visiting(log) as visitor:
+            asked: dict[str, str | int] = {"session": "s", "from": 1, "to": 20}
+            html = (await visitor.data("/v1/session/records", **asked))["html"]
+    first, second = (
+        re.sub("<[^>]*>", "|", one) for one in re.findall(r"<h2[^>]*>(.*?)</h2>", html)
+    )
+    assert [part for part in first.split("|") if part] == [
+        "Round 1",
+        "from 0:00, lasted 1:10",
+        "1 failed",
+        "rated 2 of 5",
+        "utility 0.500",
+    ]
+    assert second.endswith("utility 0.500 → 0.250|")
+    assert html.count('<span class="on">') == 2
+    assert "scores draft 2" in html  # drafts have one numbering everywhere
+
+
+async def test_files_are_shown_by_path_with_code_in_colours() -> None:
+    script = RecordWriter("s")
+    script.opened(clock="virtual")
+    script.human("write it")
+    script.files({"a.py": "def f():\n    return '<b>'  # x\n", "notes.md": "*so*"})
+    latest = script.files({"b.unknown": "<i>"})
+    async with open_log("memory://") as log:
+        await put_records(log, script.records)
+        async with visiting(log) as visitor:
+            asked: dict[str, str | int] = {"session": "s", "version": latest.version}
+            html = (await visitor.data("/v1/session/output", **asked))["html"]
+    assert re.findall(r"<summary><code>(.*?)</code>", html) == ["a.py", "notes.md", "b.unknown"]
+    assert '<span class="tok-keyword">def</span>' in html
+    assert "&lt;b&gt;" in html
+    assert "<em>so</em>" in html
+    assert "&lt;i&gt;" in html
+
+
+async def test_the_strip_names_the_fork_with_the_highest_utility() -> None:
+    async with open_log("memory://") as log:
+        for name, value in (("origin", 0.5), ("worse", 0.25), ("better", 0.75)):
+            script = RecordWriter(name)
+            opened = SessionOpened(
+                task="test",
+                instance="1",
+                participants=(HUMAN, AGENT),
+                clock="virtual",
+                config={"group": {"agent": f"the-{name}"}, "utility": "u"},
+                forked_from=None if name == "origin" else Origin(session="origin", version=2),
+            )
+            script.add(opened, "engine", "environment", at=0.0)
+            script.human("a plan")
+            script.scored(value, snapshot=script.output("plan"))
+            await put_records(log, script.records)
+        async with visiting(log) as visitor:
+            told = (await visitor.data("/v1/session/strip", session="origin"))["html"]
+            assert "A fork did better" in told
+            assert "0.750 with the-better" in told
+            assert "of 2 forks" in told
+            assert "/pair?left=origin&amp;right=better" in told
+            told = (await visitor.data("/v1/session/strip", session="worse"))["html"]
+            assert "Fork of" in told
 
 
 async def test_versions_of_the_output_are_compared() -> None:

@@ -167,10 +167,10 @@ async def test_rows_are_measured_as_the_session_grows() -> None:
         await put_records(log, script.records)
         async with visiting(log) as visitor:
             first = await visitor.data("/v1/sessions/rows", of="live", effort="acts")
-            assert "in all 1" in first["rows"]["live"]
+            assert '<td class="effort number">1</td>' in first["rows"]["live"]
             await log.append("live", [Draft(MessageSent(text="more"), "ann", "human", 9.0)])
             second = await visitor.data("/v1/sessions/rows", of="live", effort="acts")
-            assert "in all 2" in second["rows"]["live"]
+            assert '<td class="effort number">2</td>' in second["rows"]["live"]
 
 
 @pytest.mark.parametrize(

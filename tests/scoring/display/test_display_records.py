@@ -53,7 +53,7 @@ def test_versions_are_compared_with_the_one_before() -> None:
     same = narrator.describe(writer.add(snapshot("a\nb", 1), "bot", "agent"))
     assert same.does == "submits the output again, unchanged"
     changed = narrator.describe(writer.add(snapshot("a\nc", 1), "ann", "human"))
-    assert changed.does == "revises the output (+1 −1 lines) from version 1"
+    assert changed.does == "revises the output (+1 −1 lines) from draft 1"
     lines = [f"{line.mark}{line.text}" for line in changed.details[0].lines]
     assert lines == [" a", "-b", "+c"]
 
