@@ -139,7 +139,7 @@ class SessionLine:
             if not point.pending:
                 count = count + 1 if is_unproductive(point.rating) else 0
             if point.rating is not None:
-                found = count  # a round that goes on resets nothing: no one has rated it yet
+                found = count  # an open round that has no rating yet resets nothing
         return found
 
     @property

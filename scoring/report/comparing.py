@@ -485,7 +485,7 @@ def _forest(
     margin = 0.08 * (max(edges) - min(edges)) or 0.05
     first, high = min(edges) - margin, max(edges) + margin
     longest = max((len(who) for who, _, _ in rows), default=0)
-    # Names are left of what is drawn, and numbers right of it.
+    # There is room for names at the left and for numbers at the right.
     low, right = (
         first - min(_CHARACTER * longest, 0.4) * (high - first),
         high + _NUMBERS * (high - first),

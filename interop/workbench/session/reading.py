@@ -463,7 +463,7 @@ class SessionReading:
         return place + 1 if begins else None
 
     def round_seen(self, round_: int) -> RoundSeen:
-        """What is known of a round by now, from 1."""
+        """The heading of a round, numbered from 1, by now."""
         first = self._rounds[round_ - 1]
         last = self._rounds[round_] if round_ < len(self._rounds) else self.count
         points = self.now().points

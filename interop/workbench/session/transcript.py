@@ -319,7 +319,7 @@ class Transcript:
 
 
 def _round_head(round_: int, seen: RoundSeen) -> list[Node]:
-    """Which round begins, when, and what it came to."""
+    """The number of the round, its times, failures, rating and utility."""
     point = seen.point
     parts: list[Node] = [f"Round {round_}"]
     if seen.lasted:
