@@ -43,6 +43,11 @@ class Estimate:
         self._asked = False  # whether a question waits for their answer
         self._unanswered = False  # whether a round is closed to which they have said nothing
 
+    @property
+    def asked(self) -> bool:
+        """Whether a question of the agents waits for the human's answer."""
+        return self._asked
+
     def look(
         self, view: View, *, estimate: float | None = None, worked: bool = False
     ) -> Advice | None:
@@ -120,8 +125,11 @@ class Adaptive:
         advice = self._estimate.look(view, estimate=estimate, worked=intent == "message")
         if intent == "wait":
             return NOTHING
-        if advice is None or (intent == "act" and not self._asks_more(view, advice)):
+        more = advice is not None and self._asks_more(view, advice)
+        if advice is None or (intent == "act" and not more):
             return await self._mind.act(view)
+        if intent == "act" and self._estimate.asked:
+            return NOTHING  # one question at a time
         if advice.move in ("ask", "confirm"):
             decision = await self._mind.message(view)
         elif view.own_snapshot is None:

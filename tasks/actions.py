@@ -34,14 +34,12 @@ class TypedAction(msgspec.Struct, Generic[W], frozen=True, kw_only=True):
         spec: describes it to actors.
         perform: computes its result from the world and the arguments as given.
         seconds: how long it takes, from the arguments as they were given.
-        roles: the roles that may take it.
         effect: whether it changes the world.
     """
 
     spec: ActionSpec
     perform: Callable[[W, Mapping[str, JSON]], JSON]
     seconds: Callable[[Mapping[str, JSON]], float]
-    roles: tuple[Role, ...] = _BOTH
     effect: bool = False
 
 
@@ -71,16 +69,19 @@ def action(
         return seconds(arguments_of(kind, raw)) if callable(seconds) else seconds
 
     return TypedAction(
-        spec=spec_of(kind, repeatable=not effect, consequential=consequential),
+        spec=spec_of(kind, repeatable=not effect, consequential=consequential, roles=roles),
         perform=lambda world, raw: do(world, arguments_of(kind, raw)),
         seconds=lasts,
-        roles=roles,
         effect=effect,
     )
 
 
 def spec_of(
-    kind: type[msgspec.Struct], *, repeatable: bool = True, consequential: bool = False
+    kind: type[msgspec.Struct],
+    *,
+    repeatable: bool = True,
+    consequential: bool = False,
+    roles: tuple[Role, ...] = _BOTH,
 ) -> ActionSpec:
     """The description of an action for actors, made from the struct of its arguments."""
     schema = _schema_of(kind)
@@ -90,6 +91,7 @@ def spec_of(
         parameters=schema,
         repeatable=repeatable,
         consequential=consequential,
+        roles=roles,
     )
 
 
@@ -162,8 +164,8 @@ class ActionTable(Generic[W]):
         found = self._actions.get(name)
         if found is None:
             raise InvalidInput(f"unknown action {name!r}{suggestion(name, self._actions)}")
-        if role not in found.roles:
-            theirs = " or ".join(found.roles)
+        if role not in found.spec.roles:
+            theirs = " or ".join(found.spec.roles)
             raise InvalidInput(f"{name} is for the {theirs} to do, not for the {role}")
         return found
 

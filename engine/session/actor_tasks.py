@@ -150,7 +150,9 @@ class ActorTasks:
             participant.name,
             participant.role,
             seed=phase.opened.seed,
-            actions_available=self._actions,
+            actions_available={
+                name: spec for name, spec in self._actions.items() if participant.role in spec.roles
+            },
         )
         context = ActorContext(participant, view, self._sequencer, self._turns, phase.timing)
         receiver: Receiver = context.inbox

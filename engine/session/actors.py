@@ -131,9 +131,9 @@ async def play(context: ActorContext, policy: Policy) -> None:
     """Waits for news, decides, lets the working time pass, emits; until the policy finishes.
 
     News that arrives while the working time passes has the pending decision reconsidered. A
-    decision that stands goes on where it was, once the news has been read, and what it submits was
-    made from the snapshot known when it was made; another one starts anew. What is given up is
-    recorded, see ``DraftDropped``.
+    decision that stands goes on where it was, once the news has been read (``Timing.interruption`` at
+    most), and what it submits was made from the snapshot known when it was made; another one starts
+    anew. What is given up is recorded, see ``DraftDropped``.
 
     Raises:
         ContextError: the policy decides again and again without time passing.
@@ -143,6 +143,7 @@ async def play(context: ActorContext, policy: Policy) -> None:
         decision, reading, working = await _decide(context, policy, idle=idle)
         until = context.now + reading + working
         base = context.inbox.snapshot
+        patience = context.timing.interruption
         while await context.news_before(until):
             before, takes = decision, working
             spent = min(max(takes - (until - context.now), 0.0), takes)
@@ -150,12 +151,14 @@ async def play(context: ActorContext, policy: Policy) -> None:
                 context, policy, idle=False, pending=before, spent=spent, seconds=takes
             )
             if decision == before:
-                until, working = until + reading, takes
+                held_up = min(reading, patience)
+                until, working, patience = until + held_up, takes, patience - held_up
             else:
                 dropped = _dropped(before, decision, spent, takes)
                 if dropped is not None:
                     await context.drop(dropped)
                 until, base = context.now + reading + working, context.inbox.snapshot
+                patience = context.timing.interruption
         if not await carry_out(context, decision, base=base):
             return
         idle = await _wait(context, decision)

@@ -23,6 +23,7 @@ class ActionSpec(msgspec.Struct, frozen=True, kw_only=True):
             the session waits until the log is written.
         consequential: it cannot be undone, or costs something (a booking, say): a careful agent asks
             before it does it.
+        roles: the roles that may take it; others are not offered it.
     """
 
     name: str
@@ -30,6 +31,7 @@ class ActionSpec(msgspec.Struct, frozen=True, kw_only=True):
     parameters: Mapping[str, JSON] = {}
     repeatable: bool = False
     consequential: bool = False
+    roles: tuple[Role, ...] = ("human", "agent")
 
 
 class Action(msgspec.Struct, frozen=True, kw_only=True):

@@ -186,6 +186,7 @@ def test_it_asks_before_the_first_output_where_the_rules_say_so() -> None:
         assert await moves(ControlRules(least=2), "h") == ASKED
         assert await moves(ControlRules(least=2), "hah") == ASKED
         assert await moves(ControlRules(least=2), "hahah") == WORK
+        assert await moves(ControlRules(least=2), "hq") == NOTHING
         assert await moves(ControlRules(), "h") == WORK
 
     anyio.run(check)

@@ -28,7 +28,7 @@ LONG = "I would rather that it says where they met, and how, number {} of all th
 
 
 class Restless:
-    """An agent that never pauses: it says, looks up or puts up something every three seconds."""
+    """An agent that never pauses: it says something, at length perhaps, looks up or puts up something every three seconds."""
 
     def __init__(self, *kinds: str, times: int = 120) -> None:
         self._kinds = kinds or ("say", "act", "submit")
@@ -43,6 +43,8 @@ class Restless:
         kind = self._kinds[self._left % len(self._kinds)]
         if kind == "say":
             return Decision((Say(f"Still at it, {self._left}."),), 3.0)
+        if kind == "talk":
+            return Decision((Say(f"{self._left} " + "and so on " * 10),), 3.0)
         if kind == "act":
             return Decision((Act("search"),), 3.0)
         return Decision((Submit(f"A toast, {self._left}.", overwrite=True),), 3.0)
@@ -117,6 +119,13 @@ async def test_nine_in_ten_composed_acts_are_carried_out_while_an_agent_acts_all
     assert typist.prompts  # there were interruptions
     assert len(said(trace)) >= 0.9 * typist.composed
     assert dropped(trace) == []
+
+
+async def test_a_person_gets_to_say_something_to_an_agent_that_never_stops_talking() -> None:
+    """Its messages take longer to read than it needs for them."""
+    typist = Typist(lambda _: "1")
+    trace = await play(typist, Restless("talk", times=200))
+    assert len(said(trace)) >= typist.composed - 1 >= 5  # the last one may be half written
 
 
 async def test_a_draft_is_shown_with_the_time_spent_on_it_and_need_not_be_written_again() -> None:

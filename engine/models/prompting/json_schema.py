@@ -7,7 +7,7 @@ schema and to the published meta-schemas; nothing is ever fetched.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, final
 
@@ -69,8 +69,11 @@ class JsonSchema:
         from jsonschema.exceptions import best_match
 
         try:
-            found = [best_match([error]) or error for error in self._validator.iter_errors(value)]
-            return list(dict.fromkeys(map(_line, found)))
+            lines: dict[str, None] = {}
+            for error in _chosen(self._validator.iter_errors(value)):
+                tag = _wrong_tag(error)
+                lines[tag or _line(best_match([error]) or error)] = None
+            return list(lines)
         except RecursionError:
             raise InvalidInput("the value or the JSON Schema is nested too deeply") from None
 
@@ -177,6 +180,44 @@ def _check(schema: Schema, specification: Specification[Schema], kind: type[Vali
             waiting.append((target, found.resolver, True))
         parts = resource.subresources()
         waiting += [(part, resolver.in_subresource(part), False) for part in parts]
+
+
+def _chosen(errors: Iterable[ValidationError]) -> Iterator[ValidationError]:
+    """Errors, with those of a tagged union replaced by those of the member that the value's tag names."""
+    for error in errors:
+        name, members = _tags(error)
+        value = error.instance
+        member = members.get(str(value.get(name))) if isinstance(value, Mapping) else None
+        options = _options(error.schema) if member and isinstance(error.schema, Mapping) else []
+        own = [at for at, one in enumerate(options) if one.get("$ref") == member]
+        if own:
+            yield from _chosen(one for one in error.context or () if one.schema_path[0] == own[0])
+        else:
+            yield error
+
+
+def _wrong_tag(error: ValidationError) -> str | None:
+    """One line about a value that is of no member of a tagged union; None for other errors."""
+    name, members = _tags(error)
+    if not members:
+        return None
+    choices, place = ", ".join(members), _path(error.absolute_path)
+    if not isinstance(error.instance, Mapping):
+        return f"{place}: {_short(error.instance)} is not an object with {name!r}, one of {choices}"
+    if name not in error.instance:
+        return f"{place}: {name!r} is missing; choose from {choices}"
+    return f"{place}.{name}: {_short(error.instance[name])} is unknown; choose from {choices}"
+
+
+def _tags(error: ValidationError) -> tuple[str, Mapping[str, str]]:
+    """The property that names the member of a tagged union, and where each member is; empty if it is none."""
+    schema = error.schema
+    if error.validator not in _CHOICES or not isinstance(schema, Mapping):
+        return "", {}
+    found = schema.get("discriminator")
+    if not isinstance(found, Mapping) or not isinstance(found.get("mapping"), Mapping):
+        return "", {}
+    return str(found.get("propertyName")), found["mapping"]
 
 
 def _line(error: ValidationError | SchemaError) -> str:

@@ -30,6 +30,8 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
         agent_tps: tokens a second that it writes.
         tokens_per_word: to count an agent's tokens from its words.
         action: how long an action takes whose environment does not say.
+        interruption: how long the reading of news may hold up a draft that a person keeps. After that they send it,
+            or nobody who is told something every few seconds would ever get to say anything.
     """
 
     read_wpm: float = 238.0
@@ -39,6 +41,7 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
     agent_tps: float = 60.0
     tokens_per_word: float = 1.3
     action: float = 1.5
+    interruption: float = 60.0
 
     def reading(self, role: Role, view: View) -> float:
         """Time to read the new parts of a view. Agents read instantly."""

@@ -88,6 +88,46 @@ def test_what_does_not_fit_is_named_with_its_path_and_value(value: JSON, error: 
     assert compile_schema(ORDER).errors(value) == [error]
 
 
+SHAPES: Mapping[str, JSON] = {
+    "type": "array",
+    "items": {
+        "anyOf": [{"$ref": "#/$defs/Square"}, {"$ref": "#/$defs/Circle"}],
+        "discriminator": {
+            "propertyName": "is",
+            "mapping": {"square": "#/$defs/Square", "circle": "#/$defs/Circle"},
+        },
+    },
+    "$defs": {
+        "Square": {
+            "type": "object",
+            "properties": {"is": {"enum": ["square"]}, "side": {"type": "integer"}},
+            "required": ["is", "side"],
+        },
+        "Circle": {
+            "type": "object",
+            "properties": {"is": {"enum": ["circle"]}, "radius": {"type": "integer"}},
+            "required": ["is", "radius"],
+        },
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        ({"is": "square"}, "[0]: 'side' is a required property"),
+        ({"is": "circle", "radius": "big"}, "[0].radius: 'big' is not of type 'integer'"),
+        ({"radius": 1}, "[0]: 'is' is missing; choose from square, circle"),
+        ({"is": "line"}, "[0].is: 'line' is unknown; choose from square, circle"),
+        ("square", "[0]: 'square' is not an object with 'is', one of square, circle"),
+    ],
+)
+def test_a_tagged_union_is_checked_against_the_member_that_the_tag_names(
+    value: JSON, error: str
+) -> None:
+    assert compile_schema(SHAPES).errors([value]) == [error]
+
+
 def test_every_error_is_one_line_however_large_the_value() -> None:
     value = {"dish": "x\n" * 5000, "portions": "9" * 5000, "lots\nof": ["x"] * 5000}
     errors = compile_schema(ORDER).errors(value)
