@@ -7,12 +7,13 @@ what was decided takes its time, the human may act, and does.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Final, Literal, TypeAlias, final
 
 import anyio
 import msgspec
 
-from ..agents.external.line_policy import offered
+from ..agents.external.line_policy import offered, offering
 from ..agents.habits import USUAL
 from ..agents.model_mind import agent_messages, habit_lines
 from ..engine.errors import ContextError, InvalidInput
@@ -283,9 +284,9 @@ class Seat:
         return False
 
     def _actions(self, view: View) -> ActionSpace:
-        given = offered(view, self._brief)
-        key = tuple((one.spec.name, one.spec.description) for one in given)
+        key = offering(view)
         if self._space is None or self._space[0] != key:
+            given = offered(view, self._brief)
             output = output_action(self._brief)
             chosen = [output if one.spec.name == output.spec.name else one for one in given]
             self._space = (key, ActionSpace(chosen))
@@ -332,9 +333,14 @@ class Seat:
         if view.opened is not None and view.opened.request:
             yield ChatMessage(role="user", author="human", content=view.request, time=view.now)
 
+    def _fresh(self, view: View) -> list[Record]:
+        """What came since the last observation."""
+        found = list(takewhile(lambda one: one.version > self._seen, reversed(view.records)))
+        return found[::-1]
+
     def _news(self, view: View) -> Iterator[ChatMessage]:
         """The outcomes of the agent's calls, then other news."""
-        records = [r for r in view.records if r.version > self._seen]
+        records = self._fresh(view)
         others = [said for r in records if r.actor != view.me and (said := _said(view, r))]
         own = _own(view, records)
         owed, self._owed = self._owed, ()

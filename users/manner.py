@@ -7,6 +7,7 @@ before the message, and say nothing about the task.
 from __future__ import annotations
 
 import re
+from itertools import islice
 from random import Random
 from typing import Final, NamedTuple, final
 
@@ -345,8 +346,9 @@ def _is_let_down(view: View) -> bool:
 
 def _unproductive(view: View, rounds: int) -> bool:
     """Whether the person has rated so many rounds in a row as unproductive, up to the last."""
-    rated = [r.event.rating for r in view.records if isinstance(r.event, ProgressRated)]
-    last = rated[-rounds:]
+    rated = (r.event for r in reversed(view.records) if r.kind == "ProgressRated")
+    found = (r.rating for r in rated if isinstance(r, ProgressRated))
+    last = list(islice(found, rounds))
     return len(last) == rounds and all(map(is_unproductive, last))
 
 

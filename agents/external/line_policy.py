@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import final
 
 import msgspec
@@ -30,7 +30,7 @@ from ...engine.task import Brief
 from ..model_mind import only_notes
 from .lines import PROTOCOL, news_of, read_reply
 
-__all__ = ("LinePolicy", "offered")
+__all__ = ("LinePolicy", "offered", "offering")
 
 
 @final
@@ -98,6 +98,13 @@ class LinePolicy:
                 for tool in space.tools
             ],
         }
+
+
+def offering(view: View) -> Hashable:
+    """What ``offered`` depends on, beside the brief: where it is the same, so is what is offered."""
+    asked = view.open_approvals
+    available = tuple(view.actions_available)
+    return asked[0].version if asked else None, only_notes(view), view.participants, available
 
 
 def offered(view: View, brief: Brief) -> list[OfferedAction]:

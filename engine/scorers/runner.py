@@ -6,6 +6,7 @@ is quarantined, with a record of the error; the session continues.
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -206,8 +207,10 @@ class ScorerRunner:
         self._excused = excused
         self._computing = computing
         self._queue: deque[Sequence[Record]] = deque()
-        self._work: anyio.Event | None = None
-        self._settled: anyio.Event | None = None
+        self._work = (
+            asyncio.Event()
+        )  # not anyio's, since there are some dozens for each act of an agent
+        self._settled = asyncio.Event()
         self._observing: anyio.CancelScope | None = None
         self.needed = bool(self._running) or stop is not None
         self._finished = False
@@ -231,22 +234,19 @@ class ScorerRunner:
             if records[-1].kind == "SessionClosed":
                 self._stop = None  # nothing is left to stop
             self._queue.append(records)
-            if self._work is not None:
-                self._work.set()
+            self._work.set()
 
     async def settle(self) -> None:
         """Waits until all that was offered is measured and recorded."""
         while self._queue:
-            if self._settled is None or self._settled.is_set():
-                self._settled = anyio.Event()
+            self._settled.clear()
             await self._settled.wait()
 
     async def finish(self) -> None:
         """Waits until all is measured, and ends ``run``."""
         await self.settle()
         self._finished = True
-        if self._work is not None:
-            self._work.set()
+        self._work.set()
 
     async def run(self) -> None:
         """Measures until it is finished."""
@@ -255,9 +255,8 @@ class ScorerRunner:
                 await self.measure(self._queue[0])
                 self._queue.popleft()
             else:
-                if self._settled is not None:
-                    self._settled.set()
-                self._work = anyio.Event()
+                self._settled.set()
+                self._work.clear()
                 await self._work.wait()
 
     async def measure(self, records: Sequence[Record]) -> None:

@@ -152,7 +152,7 @@ async def play(context: ActorContext, policy: Policy) -> None:
             )
             if decision == before:
                 held_up = min(reading, patience)
-                until, working, patience = until + held_up, takes, patience - held_up
+                until, patience = until + held_up, patience - held_up
             else:
                 dropped = _dropped(before, decision, spent, takes)
                 if dropped is not None:
@@ -205,7 +205,8 @@ async def _decide(
     view.next_decision(context.look(), pending, idle, spent=spent, seconds=seconds)
     decision = _checked(await policy.decide(view), context.name)
     reading = context.timing.reading(role, view)
-    working = context.timing.working(role, view, decision)
+    stands = pending is not None and decision == pending
+    working = seconds if stands else context.timing.working(role, view, decision)
     view.mark_read()
     return decision, reading, working
 

@@ -279,6 +279,8 @@ class View:
     def unread_words(self) -> int:
         """Words that are new since the actor last read: others' messages and changes."""
         fresh = sum(count_words(text) for text in self._unread)
+        if self._read_text == self.snapshot_text:
+            return fresh
         changed = new_lines(lines_of(self._read_text), lines_of(self.snapshot_text))
         return fresh + count_words(changed)
 

@@ -196,7 +196,7 @@ def _search(
 
     def table(sandbox: Sandbox, wanted: _Search) -> JSON:
         rows = [[getattr(row, column) for column in columns] for row in find(sandbox, wanted)]
-        return {"columns": columns, "rows": rows}
+        return {"columns": [*columns], "rows": rows}  # lists, as the log reads them back
 
     return action(kind, table, seconds=_SECONDS)
 

@@ -7,10 +7,9 @@ text of the plan and its own searches.
 from __future__ import annotations
 
 from collections import Counter
-from functools import lru_cache
 from math import inf
 from random import Random
-from typing import final
+from typing import NamedTuple, final
 
 import msgspec
 
@@ -165,6 +164,8 @@ class Traveller:
         self._outcomes = Outcomes()
         self._checked: dict[tuple[str, tuple[Fact, ...]], tuple[PlanProblem, ...]] = {}
         self._latest: tuple[View, int, TravellerState] | None = None
+        self._traits: _Traits | None = None
+        self._goals: _Goals | None = None
 
     def see(self, view: View, profile: JSON) -> TravellerState:
         """Reads the profile, the messages, and the results of the traveller's own searches."""
@@ -181,30 +182,51 @@ class Traveller:
         if fresh:  # what is found may show another problem
             self._finds.take_in(fresh)
             self._checked = {}
-        wishes = wishes_of(profile)
+        traits, goals = self._traits_of(view), self._goals_of(view, profile)
         said = len(own_messages(view))
-        spoken = _spoken(view, wishes, profile)
+        spoken = goals.spoken(view)
         return TravellerState(
-            wishes=wishes,
+            wishes=goals.wishes,
             told=frozenset(spoken),
             insisted=frozenset(slot for slot, times in spoken.items() if times >= _INSISTS),
             finds=self._finds,
             request=view.request,
             plan=view.snapshot_text,
             said=said,
-            tired=said >= trait(view, "patience").randint(*_MESSAGES),
+            tired=said >= traits.patience,
             asked=understand_question(asked_last(view)),
             edited=unannounced(view),
-            edits=view.own_snapshot is None and trait(view, "edits").random() < _EDITORS,
-            misread=_misread(view, wishes),
-            granted=_granted(view, wishes),
+            edits=view.own_snapshot is None and traits.edits,
+            misread=_misread(view, goals.wishes),
+            granted=goals.granted,
             price=_price(view),
             profile=profile,
-            open_to_change=changes(view) == 0 and trait(view, "changes").random() < _CHANGES,
+            open_to_change=goals.steps == 0 and traits.changes,
             moods=f"{view.trait_seed}/{view.me}/mood",
-            yields=trait(view, "yields").random() < _YIELDS,
+            yields=traits.yields,
             checked=self._checked,
         )
+
+    def _traits_of(self, view: View) -> _Traits:
+        """The traits, drawn once: seeding costs more than all else in most looks."""
+        whose = f"{view.trait_seed}/{view.me}"
+        if self._traits is None or self._traits.whose != whose:
+            self._traits = _Traits(
+                whose=whose,
+                patience=trait(view, "patience").randint(*_MESSAGES),
+                edits=trait(view, "edits").random() < _EDITORS,
+                changes=trait(view, "changes").random() < _CHANGES,
+                yields=trait(view, "yields").random() < _YIELDS,
+            )
+        return self._traits
+
+    def _goals_of(self, view: View, profile: JSON) -> _Goals:
+        """What follows from the profile, as long as it is the same."""
+        steps = changes(view)
+        held = self._goals
+        if held is None or not held.is_of(view, steps, profile):
+            held = self._goals = _Goals(view, steps, profile)
+        return held
 
     def wrong(self, state: TravellerState, output: str) -> float:
         """How many problems of a plan they see."""
@@ -329,21 +351,56 @@ def _put(fact: Fact, state: TravellerState, persona: Persona, words: Random) -> 
     return say_fact(fact, words)
 
 
-def _spoken(view: View, wishes: tuple[Fact, ...], profile: JSON) -> Counter[Slot]:
-    """How often they have spoken of each slot since the wish for it is what it is."""
-    since = _changed_at(view, profile)
-    spoken: Counter[Slot] = Counter()
-    for message in view.messages:
-        if message.actor == view.me and message.text != view.request:
-            for slot in _slots_in(message.text, wishes):
-                spoken[slot] += message.version > since.get(slot, 0)
-    return +spoken
+class _Traits(NamedTuple):
+    """The traits of one traveller; ``whose`` tells travellers apart."""
+
+    whose: str
+    patience: int
+    edits: bool
+    changes: bool
+    yields: bool
 
 
-@lru_cache(maxsize=4096)
-def _slots_in(text: str, wishes: tuple[Fact, ...]) -> frozenset[Slot]:
-    """The slots that a message of theirs states or hints at."""
-    return frozenset({fact.slot for fact in understand_message(text)} | {*hinted(text, wishes)})
+@final
+class _Goals:
+    """What follows from a profile in one session, and from what the traveller has said of it.
+
+    Attributes:
+        steps: how often the goals have changed.
+        wishes: those of the profile.
+        granted: the slot of the wish that they take for granted, if any.
+    """
+
+    def __init__(self, view: View, steps: int, profile: JSON) -> None:
+        self._view, self._profile = view, profile
+        self._since = _changed_at(view, profile)
+        self._slots: dict[str, frozenset[Slot]] = {}
+        self.steps = steps
+        self.wishes = wishes_of(profile)
+        self.granted = _granted(view, self.wishes)
+
+    def is_of(self, view: View, steps: int, profile: JSON) -> bool:
+        """Whether they are still the goals."""
+        same = self._profile is profile or self._profile == profile
+        return same and self._view is view and self.steps == steps
+
+    def spoken(self, view: View) -> Counter[Slot]:
+        """How often they have spoken of each slot since the wish for it is what it is."""
+        spoken: Counter[Slot] = Counter()
+        request = view.request
+        for message in view.messages:
+            if message.actor == view.me and message.text != request:
+                for slot in self._slots_in(message.text):
+                    spoken[slot] += message.version > self._since.get(slot, 0)
+        return +spoken
+
+    def _slots_in(self, text: str) -> frozenset[Slot]:
+        """The slots that a message of theirs states or hints at."""
+        found = self._slots.get(text)
+        if found is None:
+            stated = {fact.slot for fact in understand_message(text)}
+            found = self._slots[text] = frozenset(stated | {*hinted(text, self.wishes)})
+        return found
 
 
 def _changed_at(view: View, profile: JSON) -> dict[Slot, float]:
@@ -377,10 +434,12 @@ def _heard(view: View) -> MessageSeen | None:
 def _misread(view: View, wishes: tuple[Fact, ...]) -> tuple[Fact, ...]:
     """The wishes that the agent has just said otherwise, if they notice."""
     last = _heard(view)
-    if last is None or trait(view, f"reads/{last.version}").random() >= _NOTICES:
+    if last is None:
         return ()
     understood = {fact.slot: fact.value for fact in understand_message(last.text)}
-    return tuple(w for w in wishes if w.slot in understood and understood[w.slot] != w.value)
+    wrong = tuple(w for w in wishes if w.slot in understood and understood[w.slot] != w.value)
+    noticed = wrong and trait(view, f"reads/{last.version}").random() < _NOTICES
+    return wrong if noticed else ()
 
 
 def _price(view: View) -> int | None:

@@ -88,22 +88,7 @@ def travel_utility(
         config: settings of ``convert``.
     """
 
-    async def score(snapshot: SnapshotTaken, opened: SessionOpened) -> Score | Missing:
-        private = opened.private.get(TRAVEL)
-        if not isinstance(private, Mapping) or "trip" not in private:
-            return Missing("the session says nothing of the trip that its plans are judged by")
-        trip = msgspec.convert(private["trip"], Trip)
-        for one in opened.participants:
-            if one.role == "human":  # the human may have changed their mind
-                trip = trip_as_changed(trip, opened.private.get(one.name))
-        if not isinstance(snapshot.content, str):
-            return unreadable()
-        try:
-            plan = await read_plan(snapshot.content, convert)
-        except ConversionFailed as error:
-            return Missing(str(error))
-        except InvalidInput:
-            return unreadable()
+    def judge(plan: Plan, trip: Trip) -> Score:
         judged = evaluate(plan, trip, sandbox, variant)
         return Score(
             judged.performance,
@@ -113,10 +98,51 @@ def travel_utility(
             },
         )
 
+    def score(snapshot: SnapshotTaken, opened: SessionOpened) -> Score | Missing:
+        trip = _trip_of(opened)
+        if trip is None:
+            return Missing(_NO_TRIP)
+        if not isinstance(snapshot.content, str):
+            return unreadable()
+        try:
+            return judge(parse_plan(snapshot.content), trip)
+        except InvalidInput:
+            return unreadable()
+
+    async def score_asking(snapshot: SnapshotTaken, opened: SessionOpened) -> Score | Missing:
+        trip = _trip_of(opened)
+        if trip is None:
+            return Missing(_NO_TRIP)
+        if not isinstance(snapshot.content, str):
+            return unreadable()
+        try:
+            return judge(await read_plan(snapshot.content, convert), trip)
+        except ConversionFailed as error:
+            return Missing(str(error))
+        except InvalidInput:
+            return unreadable()
+
     settings: dict[str, JSON] = {"variant": variant}
     if config is not None:
         settings["convert"] = config
-    return SnapshotUtility(TRAVEL, version, score, config=settings)
+    # One that waits for nothing is computed on the spot, or in a thread where somebody else would wait.
+    scoring = score if convert is None else score_asking
+    return SnapshotUtility(TRAVEL, version, scoring, config=settings)
+
+
+_NO_TRIP: Final = "the session says nothing of the trip that its plans are judged by"
+
+
+def _trip_of(opened: SessionOpened) -> Trip | None:
+    """The trip that plans are judged by, as the human wants it now; None if the session has none."""
+    private = opened.private.get(TRAVEL)
+    if not isinstance(private, Mapping) or "trip" not in private:
+        return None
+    trip = msgspec.convert(private["trip"], Trip)
+    for one in opened.participants:
+        if one.role == "human":  # the human may have changed their mind
+            trip = trip_as_changed(trip, opened.private.get(one.name))
+    return trip
 
 
 def asking_travel_utility(

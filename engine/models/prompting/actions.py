@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple, final
 
 from ...errors import InvalidInput
@@ -74,7 +75,7 @@ class ActionSpace:
             except InvalidInput as error:
                 raise InvalidInput(f"parameters of action {action.spec.name!r}: {error}") from error
 
-    @property
+    @cached_property
     def tools(self) -> tuple[Tool, ...]:
         """The actions as tools to call."""
         return tuple(

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, lru_cache
-from typing import Literal, Protocol, TypeVar, final
+from typing import Final, Literal, Protocol, TypeVar, final
 
 import msgspec
 
 __all__ = (
+    "REMEMBERED",
     "SEATS",
     "Accommodation",
     "Attraction",
@@ -26,6 +27,13 @@ __all__ = (
 )
 
 Mode = Literal["self-driving", "taxi"]
+
+REMEMBERED: Final = 1 << 14
+"""How many texts are kept with what they were read as.
+
+Both sides and the evaluation read the same plans, messages and names of places again and again. It is enough for a
+thousand sessions at once, and keeps what models invent from filling the memory of a long run.
+"""
 
 SEATS: Mapping[Mode, int] = {"self-driving": 5, "taxi": 4}
 """How many people one car takes."""
@@ -221,13 +229,9 @@ _K = TypeVar("_K")
 _V = TypeVar("_V")
 _N = TypeVar("_N", bound=_TableRow)
 
-# Plans of one run name the same few places repeatedly, and every constraint looks them up
-# anew. The bound keeps what models invent from filling the memory of a long run.
-_REMEMBERED = 1 << 14
-
 
 def _finder(rows_in: Mapping[str, tuple[_N, ...]]) -> Callable[[str, str], tuple[_N, ...]]:
-    @lru_cache(maxsize=_REMEMBERED)
+    @lru_cache(maxsize=REMEMBERED)
     def find(text: str, city: str) -> tuple[_N, ...]:
         return tuple(row for row in rows_in.get(city, ()) if text in row.name)
 

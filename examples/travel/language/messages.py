@@ -13,6 +13,7 @@ from random import Random
 from typing import Final
 
 from ....tasks.phrases import counted, sentences, spelled
+from ..data.tables import REMEMBERED
 from .facts import ANY, SLOTS, Fact, Slot, Value
 from .reading import read_facts
 
@@ -260,7 +261,7 @@ def say_fact(fact: Fact, random: Random) -> str:
     return text[0].upper() + text[1:]
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=REMEMBERED)
 def understand_message(text: str) -> tuple[Fact, ...]:
     """The facts that a message states, at most one a slot, in the order of `SLOTS`.
 
@@ -283,7 +284,7 @@ def ask(slot: Slot, random: Random) -> str:
     return random.choice(_QUESTIONS[slot])
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=REMEMBERED)
 def understand_question(text: str) -> tuple[Slot, ...]:
     """The slots that a message asks about, in the order of `SLOTS`, ``generic`` last."""
     questions = [part.lower() for part in sentences(text) if part.endswith("?")]

@@ -8,6 +8,7 @@ from random import Random
 from typing import Final
 
 from ....tasks.phrases import counted, spelled
+from ..data.tables import REMEMBERED
 from .facts import Fact, Slot
 from .reading import read_facts
 
@@ -69,7 +70,7 @@ def write_preference(fact: Fact, random: Random) -> str:
     return random.choice(_FIXED[value])
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=REMEMBERED)
 def understand_preference(sentence: str) -> tuple[Fact, ...]:
     """The facts in one sentence of a profile; a generic one if it states nothing else."""
     return read_facts(sentence) or (Fact("generic", sentence),)

@@ -21,6 +21,7 @@ from typing import Protocol
 import msgspec
 
 from ....engine.errors import InvalidInput
+from ..data.tables import REMEMBERED
 from .plan import BLANK, FIELDS, DayPlan, Plan, plan_from_json
 
 __all__ = ("PlanConverter", "parse_plan", "read_plan", "render_plan")
@@ -240,7 +241,7 @@ def _render_day(day: DayPlan) -> str:
     return "\n".join(lines)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=REMEMBERED)
 def parse_plan(text: str) -> Plan:
     """Read a plan from text.
 

@@ -47,7 +47,7 @@ SANDBOX = Sandbox(
 def rows(name: str, **arguments: JSON) -> list[list[JSON]]:
     observation = ACTIONS.perform(SANDBOX, name, arguments)
     assert isinstance(observation, Mapping)
-    assert observation["columns"] == COLUMNS[name]
+    assert observation["columns"] == [*COLUMNS[name]]
     decoded: list[list[JSON]] = msgspec.json.decode(msgspec.json.encode(observation["rows"]))
     return decoded
 
