@@ -21,12 +21,15 @@ from ..engine.events import (
     ActionTaken,
     ApprovalAsked,
     ApprovalGiven,
+    Forgotten,
     MessageSent,
+    RecordsLate,
+    RecordsLost,
     SessionOpened,
     TurnYielded,
 )
 from ..engine.log.contract import EventLog, SessionSummary
-from ..engine.records import TRACE, Record
+from ..engine.records import RECORDING, TRACE, Record
 from .strain import LONGEST_PAUSE
 from .turns import Annotator, Turn, annotate
 
@@ -40,6 +43,7 @@ __all__ = (
     "attended_seconds",
     "fold_oversight",
     "follow_oversight",
+    "lost_in",
     "summarise",
 )
 
@@ -104,6 +108,7 @@ class Oversight(msgspec.Struct, frozen=True, kw_only=True):
             5 minutes. Empty on a virtual clock.
         opened: time of the first record, seconds since the epoch; None on a virtual clock.
         last: time of the last record; None likewise.
+        lost: events of the session that could not be recorded: its numbers are incomplete.
     """
 
     person: str | None = None
@@ -119,6 +124,7 @@ class Oversight(msgspec.Struct, frozen=True, kw_only=True):
     attended: tuple[Interval, ...] = ()
     opened: float | None = None
     last: float | None = None
+    lost: int = 0
 
     @property
     def approves_everything(self) -> bool | None:
@@ -169,9 +175,12 @@ class OversightFold:
         self._agents_turn = False
         self._agent_acted: float | None = None
         self._attended: list[Interval] = []
+        self._lost = 0
 
     def feed(self, record: Record) -> None:
         """Takes the next record; those of measurement streams change nothing."""
+        if record.stream == RECORDING:
+            self._lost += lost_in(record)
         if record.stream != TRACE:
             return
         self._first = record.time if self._first is None else self._first
@@ -210,6 +219,7 @@ class OversightFold:
             attended=tuple(self._attended) if self._utc else (),
             opened=self._first if self._utc else None,
             last=self._last if self._utc else None,
+            lost=self._lost,
         )
 
     def _open(self, record: Record) -> None:
@@ -286,6 +296,14 @@ class OversightFold:
             self._latencies.append(max(0.0, record.time - asked))
         else:
             self._counts[f"by_{event.source}"] += 1
+
+
+def lost_in(record: Record) -> int:
+    """How many events a record of the recording says are missing from the trace."""
+    event = record.event
+    if isinstance(event, RecordsLost):
+        return event.count
+    return 0 if isinstance(event, RecordsLate | Forgotten) else 1
 
 
 async def fold_oversight(
@@ -393,6 +411,7 @@ class OversightSummary(msgspec.Struct, frozen=True, kw_only=True):
         persons: persons known by a pseudonym.
         attended: seconds that these persons attended: per person, the union over all their sessions.
         unattributed: sessions on a real clock that name no person; they are not in ``attended``.
+        incomplete: sessions with events that could not be recorded; they are in no other number.
     """
 
     sessions: int
@@ -414,6 +433,7 @@ class OversightSummary(msgspec.Struct, frozen=True, kw_only=True):
     persons: int = 0
     attended: float | None = None
     unattributed: int = 0
+    incomplete: int = 0
 
 
 class OversightReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -429,8 +449,9 @@ class OversightReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def summarise(sessions: Iterable[Oversight]) -> OversightSummary:
-    """The oversight of some sessions together."""
-    every = list(sessions)
+    """The oversight of some sessions together, without those that are incomplete."""
+    found = list(sessions)
+    every = [one for one in found if not one.lost]
     turns = sum(one.agent_turns for one in every)
     interruptions = sum(one.interruptions for one in every)
     questions = sum(one.questions for one in every)
@@ -468,6 +489,7 @@ def summarise(sessions: Iterable[Oversight]) -> OversightSummary:
         persons=len({one.person for one in known}),
         attended=attended_seconds(known) if known else None,
         unattributed=sum(one.person is None and one.opened is not None for one in every),
+        incomplete=len(found) - len(every),
     )
 
 

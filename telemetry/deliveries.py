@@ -58,6 +58,7 @@ class _Due:
         self.at = at
         self.handled = False
         self.again: float | None = None
+        self.warned = False
 
 
 @final
@@ -153,13 +154,15 @@ class StopDeliveries:
                 raise
             except LogError as error:
                 due.again = None  # no process could acknowledge it
-                get_logger("telemetry").warning(
-                    "an advice to stop is not acknowledged yet; trying again",
-                    session=key.session,
-                    round=key.round,
-                    tau=key.tau,
-                    error=str(error),
-                )
+                if not due.warned:
+                    due.warned = True
+                    get_logger("telemetry").warning(
+                        "an advice to stop is not acknowledged yet; trying again",
+                        session=key.session,
+                        round=key.round,
+                        tau=key.tau,
+                        error=str(error),
+                    )
 
     async def _try(self, key: _Key, due: _Due) -> None:
         if due.handled:  # others leave it to this process for as long as it lives

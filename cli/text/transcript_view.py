@@ -104,6 +104,9 @@ class _TranscriptPrinter:
         for line in opening_lines(opened, summary.opened):
             page.plain(line)
         page.plain(self._outcome())
+        if lost := self._transcript.trajectory.lost:
+            text = f"incomplete: {quantity(lost, 'event')} could not be recorded, so rounds and effort are too low"
+            page.plain(Text(text, style="yellow"))
         process = self._transcript.trajectory.process
         if process is not None and process.human_initiatives is not None:
             page.plain(Text(process_text(process), style="dim"))

@@ -764,6 +764,9 @@ def oversight_document(found: OversightReport) -> Document:
         "Approve everything: the share of the sessions in which a person decided. Trend: below 0, people "
         f"decide ever faster. {ABSENT}: the log does not say."
     )
+    if incomplete := sum(one.incomplete for one in groups):
+        text = f"{quantity(incomplete, 'session')} with events that could not be recorded left out."
+        notes += noted(text)
     return Document(
         title="Oversight",
         sections=(

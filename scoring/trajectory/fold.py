@@ -16,7 +16,6 @@ from ...engine.events import (
     Origin,
     ProgressRated,
     RecordsLate,
-    RecordsLost,
     ScorerFailed,
     SessionClosed,
     SessionOpened,
@@ -30,7 +29,7 @@ from ...engine.records import RECORDING, TRACE, Record
 from ...engine.rounds import Round, RoundProjector, is_act, is_blank
 from ...engine.scorers.choice import preferred, split_stream
 from ..chat_control import ChatController
-from ..oversight import OversightFold
+from ..oversight import OversightFold, lost_in
 from .effort import EffortMeter
 from .labels import is_baseline, labels_of, poses_output
 from .options import Options, plugged_annotator
@@ -460,12 +459,9 @@ class TrajectoryFold:
     def _noted(self, record: Record) -> Sequence[Update]:
         """Counts events that are lost, or came after the close of the session."""
         event = record.event
-        if isinstance(event, RecordsLost):
-            self._lost += event.count
-        elif isinstance(event, RecordsLate):
+        self._lost += lost_in(record)
+        if isinstance(event, RecordsLate):
             self._late.append((event.first, event.last))
-        elif not isinstance(event, Forgotten):
-            self._lost += 1
         return _NOTHING
 
     def _late_rounds(self) -> tuple[int, ...]:

@@ -7,11 +7,13 @@ from contextlib import aclosing
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import duolog
 import pytest
 from duolog.cli import main
 from duolog.engine.errors import InvalidInput
-from duolog.engine.events import ApprovalAsked, ApprovalGiven
+from duolog.engine.events import ApprovalAsked, ApprovalGiven, RecordsLost
+from duolog.engine.records import RECORDING, Draft
 from duolog.scoring.display.updates import describe_update
 from duolog.scoring.oversight import (
     Oversight,
@@ -281,3 +283,28 @@ async def test_a_watch_streams_the_numbers_of_a_session_as_updates(tmp_path: Pat
     plain = TrajectoryFold("s")
     updates = [update for record in records for update in plain.feed(record)]
     assert updates == [update for update in live if not isinstance(update, OversightUpdated)]
+
+
+async def test_sessions_with_lost_events_are_counted_and_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "log.db"
+    async with duolog.open(f"sqlite:///{path}") as log:
+        for name in ("whole", "incomplete"):
+            session = await log.session(name, agent="v7")
+            await session.human.says("Do it.")
+            await session.agent.says("Done.", durable=True)
+        lost = RecordsLost(count=3, begin=T, end=T, why="disk full")
+        draft = Draft(lost, "recorder", "environment", T)
+        await log.append("incomplete", [draft], stream=RECORDING)
+        found = await fold_oversight(log.read_all())
+    summary = summarise(found.values())
+    assert (summary.sessions, summary.agent_turns, summary.incomplete) == (1, 1, 1)
+
+    def run() -> tuple[int, int]:
+        return main(["oversight", str(path)]), main(["show", str(path), "incomplete"])
+
+    assert await anyio.to_thread.run_sync(run) == (0, 0)
+    out = capsys.readouterr().out
+    assert "1 session with events that could not be recorded left out." in out
+    assert "incomplete: 3 events could not be recorded" in out
