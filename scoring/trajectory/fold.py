@@ -549,7 +549,7 @@ def _requested(posed: Posed, record: Record) -> str | None:
 
 
 _OVERSEEN = frozenset({"ApprovalGiven", "TurnYielded", "SessionClosed"})
-"""Kinds of records that say something of oversight, whoever they are of."""
+"""Kinds of records after which the numbers of oversight may change, from any role."""
 
 _REQUEST = 2  # its version in the trace of a session that Duolog ran
 
