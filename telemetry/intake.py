@@ -59,7 +59,10 @@ _KILLED: Final = "the process ended before they were written"
 _LONGEST = 5.0  # seconds between attempts to write
 _TICK = 0.1  # seconds between looks for what has waited too long in memory
 _LATE = 5.0  # seconds after which an event that waited in memory alone has come late
-_LOOK = 0.5  # seconds for which the opening of a session waits for what the log holds of it
+
+_LOOK = 0.5
+"""Seconds for which the opening of a session waits for the log's records of it."""
+
 _REFUSALS = (DuplicateConflict, InvalidInput, SessionClosedError, StaleBase)
 
 

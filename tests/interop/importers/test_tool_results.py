@@ -1,4 +1,4 @@
-"""Results of tools that a format has in a user's place: they are no messages of the human."""
+"""Results of tools in the place of a user's message: importers do not take them for the human's words."""
 
 from __future__ import annotations
 
