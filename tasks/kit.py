@@ -387,16 +387,12 @@ class _SessionScorers(NamedTuple):
 def load_brief(
     package: str,
     *,
-    schema: Mapping[str, JSON] | None = None,
-    media_type: str = "text/plain",
     form: OutputForm | None = None,
 ) -> Brief:
     """The brief of a task: ``prompts/task.md`` describes it, ``prompts/output.md`` its output.
 
     Args:
         package: of the task: ``__package__``.
-        schema: JSON Schema of the output; None if it is a text.
-        media_type: of the output.
         form: how models give the output, if not as its content.
 
     Raises:
@@ -406,8 +402,6 @@ def load_brief(
     return Brief(
         description=prompts.fill("task"),
         output=prompts.fill("output"),
-        schema={"type": "string"} if schema is None else schema,
-        media_type=media_type,
         form=form,
     )
 

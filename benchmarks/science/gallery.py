@@ -13,7 +13,8 @@ from duolog.benchmarks.science.playing import load, play
 from duolog.benchmarks.science.words import table
 from duolog.scoring.metrics.results import Estimate, Group, Numbers
 from duolog.scoring.report import make_report, report_document
-from duolog.scoring.report.plots import save_figures
+from duolog.scoring.report.drawings import Panels, curves
+from duolog.scoring.report.plots import write_figures
 from duolog.scoring.trajectory.points import Trajectory
 from duolog.tasks.kit import HUMAN_ALONE
 
@@ -52,7 +53,9 @@ def gallery_text(sessions: Sequence[Trajectory], size: Size, figure: Path) -> st
     """
     report = make_report(sessions, taus=(1, 2), bootstrap=size.resamples)
     drawn = figure.with_suffix(".figures")
-    save_figures(report, drawn, ("svg",))
+    curve = curves(Panels(report))
+    assert curve is not None
+    write_figures([curve], drawn, ("svg",))
     shutil.move(drawn / "curve.svg", figure)
     shutil.rmtree(drawn)
     groups: Mapping[str, Group] = {one.group["agent"]: one for one in report.groups}

@@ -33,6 +33,8 @@ Answer: TypeAlias = Callable[[ModelRequest], Awaitable[ModelReply]]
 Price: TypeAlias = Callable[[str, int, int], float | None]
 """US dollars for a model, prompt tokens and completion tokens; None if unknown."""
 
+_RATING = "3"  # the reply to those who have no rules: judges
+
 THINKING = 60
 """Estimated completion tokens that a model spends on thoughts, in addition to its decision."""
 
@@ -43,14 +45,10 @@ class Rehearsal:
 
     Args:
         price: what calls would cost.
-        otherwise: the reply to those who have no rules, e.g. judges.
     """
 
-    def __init__(
-        self, *, price: Price = lambda model, prompt, completion: None, otherwise: str = "3"
-    ) -> None:
+    def __init__(self, *, price: Price = lambda model, prompt, completion: None) -> None:
         self._price = price
-        self._otherwise = otherwise
         self._answers: dict[Asker, Answer] = {}
 
     def expect(self, session: str, actor: str, answer: Answer) -> None:
@@ -66,7 +64,7 @@ class Rehearsal:
         if request.asker is None:
             raise InvalidInput("a rehearsal has to know who asks; ask through a caller")
         answer = self._answers.get(request.asker)
-        reply = ModelReply(text=self._otherwise) if answer is None else await answer(request)
+        reply = ModelReply(text=_RATING) if answer is None else await answer(request)
         written = reply.text + "".join(call.name + call.arguments for call in reply.tool_calls)
         completion = _tokens(len(written)) + THINKING
         asked = msgspec.json.encode([request.messages, request.tools])

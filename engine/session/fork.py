@@ -26,7 +26,7 @@ from ..events import (
     UtilityScored,
 )
 from ..records import TRACE, Draft, Record
-from ..rounds import RoundProjector, Rounds
+from ..rounds import RoundProjector
 from ..scorers.protocol import Scorer, stream_of
 from ..text import quantity
 from .inheritance import Inheritance, Phase
@@ -36,7 +36,7 @@ from .runner import Session
 __all__ = ("end_before_round", "fork", "last_act_of_round")
 
 
-def end_before_round(trace: Sequence[Record], number: int, convention: Rounds = "handoff") -> int:
+def end_before_round(trace: Sequence[Record], number: int) -> int:
     """The trace version after which a round begins. Fork there to play the round again.
 
     If a human decides on a rating together with the act that opens the round, the rating comes after
@@ -45,12 +45,11 @@ def end_before_round(trace: Sequence[Record], number: int, convention: Rounds = 
     Args:
         trace: the records of the origin's trace, in order.
         number: of the round, from 2; only the opening comes before round 1.
-        convention: how rounds are counted.
 
     Raises:
         InvalidInput: there is no such round.
     """
-    projector = RoundProjector(convention)
+    projector = RoundProjector()
     for index, record in enumerate(trace):
         projector.feed(record)
         if projector.number == number and number > 1:
@@ -68,14 +67,14 @@ def end_before_round(trace: Sequence[Record], number: int, convention: Rounds = 
     )
 
 
-def last_act_of_round(trace: Sequence[Record], number: int, convention: Rounds = "handoff") -> int:
+def last_act_of_round(trace: Sequence[Record], number: int) -> int:
     """The trace version of the last act of a round. Fork there to let the human decide again how to
     continue after the round.
 
     Raises:
         InvalidInput: there is no such round, or it does not contain an act.
     """
-    projector = RoundProjector(convention)
+    projector = RoundProjector()
     version: int | None = None
     for record in trace:
         projector.feed(record)

@@ -114,9 +114,9 @@ class PersonState:
         section = self.document.get(label)
         return section is not None and section_key(section) in self.understood
 
-    def is_settled(self, label: str, document: Document | None = None) -> bool:
+    def is_settled(self, label: str) -> bool:
         """Whether a claim is proved in the right form, as far as they know, and they have checked it."""
-        section = (self.document if document is None else document).get(label)
+        section = self.document.get(label)
         return (
             section is not None
             and bool(section.steps)

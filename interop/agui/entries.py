@@ -86,16 +86,14 @@ class Deduplicator:
         self.known.marks[ident] = mark
         return ident
 
-    def keep(
-        self, event: AguiEvent, problem: str | None = None, *, kind: str | None = None
-    ) -> list[AguiEntry]:
+    def keep(self, event: AguiEvent, problem: str | None = None) -> list[AguiEntry]:
         """An entry of an event as it was received, unless the log holds it."""
         ident = self.scoped(event)
         if ident is None:
             return []
         return [
             add_entry(
-                wrap_event(event, kind),
+                wrap_event(event),
                 ident,
                 at=parse_timestamp(event.get("timestamp")),
                 problem=problem,

@@ -165,11 +165,9 @@ def as_json(value: object, status: int = 200, headers: Headers | None = None) ->
     )
 
 
-def problem(
-    status: int, message: str, headers: Headers | None = None, error: str | None = None
-) -> Response:
-    """A refusal, named after its HTTP status unless a name is given."""
-    name = error or HTTPStatus(status).phrase.lower().replace(" ", "-")
+def problem(status: int, message: str, headers: Headers | None = None) -> Response:
+    """A refusal, named after its HTTP status."""
+    name = HTTPStatus(status).phrase.lower().replace(" ", "-")
     return as_json(HttpProblem(error=name, message=message), status, headers)
 
 

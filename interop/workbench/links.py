@@ -15,6 +15,6 @@ def session_address(session: str, at: int | None = None) -> str:
     return f"/session?{urlencode(parameters)}"
 
 
-def session_link(session: str, text: str, at: int | None = None) -> Html:
+def session_link(session: str, text: str) -> Html:
     """A link to a session."""
-    return tag("a", text, href=session_address(session, at), dir="auto")
+    return tag("a", text, href=session_address(session), dir="auto")

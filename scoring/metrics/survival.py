@@ -34,6 +34,7 @@ LEFT = frozenset({"abandoned", "tolerance"})
 
 
 _WIDEST: Final = 700.0  # beyond that the interval is all of 0 to 1, and its ends overflow
+_Z: Final = NormalDist().inv_cdf(0.975)  # intervals cover 95 %
 
 
 class SurvivalPoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,7 +94,6 @@ def survival_curve(
     sessions: Iterable[tuple[int, bool]],
     *,
     finished: Mapping[int, int] = {},
-    level: float = 0.95,
 ) -> tuple[SurvivalPoint, ...]:
     """The product-limit estimate: S(k) = Π_{j ≤ k} (1 - d_j / n_j).
 
@@ -101,19 +101,17 @@ def survival_curve(
         sessions: per session its last round K, and whether its human left there (else it is
             censored at K). Sessions without a round are no one's to leave, and are left out.
         finished: how many of those that were not left the human finished, by their last round.
-        level: coverage of the pointwise intervals.
 
     Returns:
         A point per round, from 1 to the longest session; none if there is no session.
     """
-    return survival_of_counts(Counter(sessions), finished=finished, level=level)
+    return survival_of_counts(Counter(sessions), finished=finished)
 
 
 def survival_of_counts(
     sessions: Mapping[tuple[int, bool], int],
     *,
     finished: Mapping[int, int] = {},
-    level: float = 0.95,
 ) -> tuple[SurvivalPoint, ...]:
     """The same from how many sessions there are by their last round, and whether their human left there."""
     at_risk = sum(count for (k, _), count in sessions.items() if k > 0)
@@ -132,8 +130,8 @@ def survival_of_counts(
             incidence += going * left / at_risk
             variance.add(incidence, going, at_risk, left, done)
             going *= 1 - (left + done) / at_risk
-        low, high = _log_log(survival, greenwood, level)
-        lowest, highest = _log_log(incidence, variance.relative(incidence), level)
+        low, high = _log_log(survival, greenwood)
+        lowest, highest = _log_log(incidence, variance.relative(incidence))
         points.append(
             SurvivalPoint(
                 round=k,
@@ -196,51 +194,44 @@ class _IncidenceVariance:
         return max(found, 0.0) / incidence**2 if incidence else 0.0
 
 
-def _log_log(
-    share: float, variance: float, level: float
-) -> tuple[float, float] | tuple[None, None]:
+def _log_log(share: float, variance: float) -> tuple[float, float] | tuple[None, None]:
     """The interval exp(-exp(log(-log p) ± z σ)), which stays within 0 and 1.
 
     Args:
         share: p.
         variance: that of log p.
-        level: coverage.
     """
     if not 0 < share < 1:
         return None, None
-    z = NormalDist().inv_cdf((1 + level) / 2)
     log = math.log(share)
-    width = min(z * math.sqrt(variance) / abs(log), _WIDEST)
+    width = min(_Z * math.sqrt(variance) / abs(log), _WIDEST)
     return math.exp(log * math.exp(width)), math.exp(log * math.exp(-width))
 
 
-def hazards(
-    rounds: Mapping[int, int], left: Mapping[int, int], *, level: float = 0.95
-) -> tuple[Hazard, ...]:
+def hazards(rounds: Mapping[int, int], left: Mapping[int, int]) -> tuple[Hazard, ...]:
     """How often the human leaves, by the number of unproductive rounds that end there.
 
     Args:
         rounds: how many there are by the number of unproductive rounds that end there.
         left: in how many of them the human left.
-        level: coverage of the intervals.
     """
-    return tuple([_hazard(run, rounds[run], left.get(run, 0), level) for run in sorted(rounds)])
+    return tuple([_hazard(run, rounds[run], left.get(run, 0)) for run in sorted(rounds)])
 
 
-def _hazard(run: int, rounds: int, left: int, level: float) -> Hazard:
-    low, high = wilson(left, rounds, level)
+def _hazard(run: int, rounds: int, left: int) -> Hazard:
+    low, high = wilson(left, rounds)
     return Hazard(stalled=run, rounds=rounds, left=left, hazard=left / rounds, low=low, high=high)
 
 
-def wilson(count: int, total: int, level: float = 0.95) -> tuple[float, float]:
-    """Wilson's score interval of a proportion (Wilson 1927).
+def wilson(count: int, total: int) -> tuple[float, float]:
+    """Wilson's 95 % score interval of a proportion (Wilson 1927).
 
     Raises:
         ValueError: ``total`` is 0.
     """
     if not total:
         raise ValueError("no trials, so no proportion")
-    z = NormalDist().inv_cdf((1 + level) / 2)
+    z = _Z
     share = count / total
     scale = 1 + z * z / total
     centre = (share + z * z / (2 * total)) / scale

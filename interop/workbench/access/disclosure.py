@@ -77,7 +77,7 @@ class Disclosure:
 
 def _withheld(record: Record) -> Record:
     """A record without its private parts."""
-    event: Event | None = None
+    event: object = None
     with suppress(CodecError):  # a damaged one is withheld like an unknown one
         event = record.event
     kept: Event | None = None

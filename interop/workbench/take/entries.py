@@ -146,9 +146,9 @@ def _line(*parts: Node) -> Html:
     return tag("p", *parts, class_="line")
 
 
-def _card(what: str, private: JSON, *, open_: bool = False) -> Html:
+def _card(what: str, private: JSON) -> Html:
     sections = [
         (tag("dt", title), tag("dd", facts(lines[0] if len(lines) == 1 else list(lines))))
         for title, lines in card_of(private)
     ]
-    return tag("details", tag("summary", what), tag("dl", sections), open=open_)
+    return tag("details", tag("summary", what), tag("dl", sections))
