@@ -98,8 +98,9 @@ const showAbout = async () => {
 };
 const showAboutSoon = soon(
   () =>
-    showAbout().catch(() => {
-      aboutAt = -1;
+    showAbout().catch((error) => {
+      aboutAt = -1; // it is read again when the moment or the tab changes
+      byId("panel-about").replaceChildren(make("p", { class: "problem" }, error.message));
     }),
   200,
 );
@@ -401,7 +402,11 @@ const begin = async () => {
   curves.mark(roundAt(transcript.top()));
   follow("/v1/session/stream", { session }, index.position, {
     grown: (growth) => {
-      queue = queue.then(() => grown(growth)).catch(() => {});
+      queue = queue
+        .then(() => grown(growth))
+        .catch((error) => {
+          byId("moment").textContent = error.message; // the next news are asked for from here on
+        });
     },
   });
 };

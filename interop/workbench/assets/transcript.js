@@ -173,8 +173,9 @@ export class Transcript {
         hideJoined(this.host);
         this.#cutPart(part);
       })
-      .catch(() => {
-        part.seen = false;
+      .catch((error) => {
+        part.seen = false; // it is loaded when it comes into sight again
+        if (!part.filled) part.node.replaceChildren(make("p", { class: "problem" }, error.message));
       })
       .finally(() => {
         part.loading = null;

@@ -6,6 +6,8 @@ const TOP = 12;
 const WIDE = 704;
 const NARROW = 300;
 const SQUARE = 480;
+const ROOM = 540; // pixels that a row with its words takes
+const MOST_ROWS = 500; // of a table of numbers
 const ROW = 28; // pixels
 
 const make = (name, attributes = {}, text = null) => {
@@ -306,16 +308,18 @@ const drawDots = (figure, panel, { svg, x, y }, open) => {
     }
     svg.append(spot);
   }
+  const narrow = x(figure.x.high) < ROOM; // then the words of a row are above it
   for (const words of panel.words) {
+    const last = narrow && words.left && words.x > figure.x.low;
     svg.append(
       make(
         "text",
         {
           class: words.left ? "name" : "faint",
-          x: x(words.x),
+          x: x(last ? figure.x.high : words.x),
           y: y(words.y),
-          "text-anchor": words.left ? "start" : "middle",
-          ...(words.left && { dy: 4 }),
+          "text-anchor": last ? "end" : words.left ? "start" : "middle",
+          ...(words.left && { dy: narrow ? -10 : 4 }),
         },
         words.text,
       ),
@@ -457,7 +461,9 @@ const named = (values) =>
 /** The numbers behind a panel: of its sessions, or of its lines. */
 export const rowsOf = (figure, panel) => {
   const name = (one) => (one.series === null ? "" : figure.series[one.series].name);
-  const dots = panel.dots.filter((dot) => dot.mark !== "mean");
+  const rows = !figure.y.ticks.length; // of means, each with its interval
+  const dots = panel.dots.filter((dot) => rows || dot.mark !== "mean");
+  if (rows) return dots.map((dot) => ({ agent: name(dot), ...named(dot.values) }));
   if (dots.length)
     return dots.map((dot) => ({ session: dot.session, series: name(dot), ...named(dot.values) }));
   return panel.lines.flatMap((line) =>
@@ -471,6 +477,43 @@ export const rowsOf = (figure, panel) => {
   );
 };
 
+/** The numbers of a panel as a table, made when it is opened. */
+const numbersOf = (figure, panel) => {
+  const details = element("details", { class: "numbers" }, element("summary", {}, "Numbers"));
+  details.addEventListener(
+    "toggle",
+    () => {
+      const rows = rowsOf(figure, panel);
+      const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+      const line = (kind, cells, more = {}) =>
+        element("tr", {}, ...cells.map((one) => element(kind, more, String(one))));
+      const text = (value) => (typeof value === "string" ? value : shown(value));
+      const titles = names.map((name) => name.replaceAll("_", " "));
+      const table = element(
+        "table",
+        {},
+        element("thead", {}, line("th", titles, { scope: "col" })),
+        element(
+          "tbody",
+          {},
+          ...rows.slice(0, MOST_ROWS).map((row) =>
+            line(
+              "td",
+              names.map((name) => text(row[name])),
+            ),
+          ),
+        ),
+      );
+      const region = { class: "wide", tabindex: 0, role: "region", "aria-label": "Numbers" };
+      details.append(element("div", region, table));
+      if (rows.length > MOST_ROWS)
+        details.append(`The first ${MOST_ROWS} of ${shown(rows.length)} rows; CSV has all.`);
+    },
+    { once: true },
+  );
+  return details;
+};
+
 // --- all figures of a report ---
 
 /** The size of a panel: a figure of one panel is as wide as its place; rows have their names within. */
@@ -478,7 +521,14 @@ const sizesOf = (figure, host) => {
   const width = host.clientWidth ? Math.min(Math.max(host.clientWidth, NARROW), WIDE) : WIDE;
   const { low, high, ticks } = figure.y;
   if (!ticks.length)
-    return { width, height: ROW * (high - low) + 32, left: 4, right: 4, bottom: 28, top: 4 };
+    return {
+      width,
+      height: (width < ROOM ? 1.5 * ROW : ROW) * (high - low) + 32,
+      left: 4,
+      right: 4,
+      bottom: 28,
+      top: 4,
+    };
   if (figure.panels.length > 1) return {};
   return { width: figure.square ? Math.min(width, SQUARE) : width };
 };
@@ -544,7 +594,14 @@ export const drawFigures = (root, figures, link = null) => {
       const alone = figure.panels.length === 1; // its buttons are next to the title of the figure
       if (alone) host.parentElement.prepend(saves);
       host.append(
-        element("figure", {}, ...(titled ? [caption] : []), drawn.svg, ...(alone ? [] : [saves])),
+        element(
+          "figure",
+          {},
+          ...(titled ? [caption] : []),
+          drawn.svg,
+          ...(alone ? [] : [saves]),
+          numbersOf(figure, panel),
+        ),
       );
     });
   }

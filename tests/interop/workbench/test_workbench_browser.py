@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 from browser import Watched, browsing, needs_browser, serious_findings
-from duolog.engine.events import MessageSent, NoteTaken
+from duolog.engine.events import ActionResolved, ActionTaken, MessageSent, NoteTaken
 from duolog.engine.log.open import open_log
 from duolog.engine.records import Draft
 from duolog.testing.records import RecordWriter
 from duolog.testing.sessions import put_records
+from playwright.async_api import expect
 from workbench import SECRET, working
 
 pytestmark = [pytest.mark.slow, needs_browser]
@@ -227,6 +228,9 @@ async def test_a_report_in_a_browser() -> None:
             rows = (await (await table.value).path()).read_text(encoding="utf-8").splitlines()
             assert rows[0] == "session,series,human_tokens,agent_tokens,performance"
             assert len(rows) == 13
+            numbers = page.locator("#tokens .numbers")  # the same as a table, by keyboard
+            await numbers.locator("summary").press("Enter")
+            assert await numbers.locator("tbody tr").count() == 12
             spot = page.locator("#tokens .spot").first
             await spot.dispatch_event("click")
             await page.wait_for_url("**/session?id=s-*")
@@ -235,6 +239,38 @@ async def test_a_report_in_a_browser() -> None:
                 """async () => (await import("/assets/charts.js")).asCsv([{a: "=1+1", b: 'x,"y"'}])"""
             )
             assert csv == 'a,b\r\n\'=1+1,"x,""y"""\r\n'
+
+
+async def test_a_page_leads_to_what_went_wrong() -> None:
+    script = RecordWriter("s")
+    script.opened(clock="virtual")
+    for number, rating in enumerate((4, 1, 2), start=1):
+        script.human(f"round {number}")
+        taken = script.agent(ActionTaken(name="look"))
+        script.add(
+            ActionResolved(action=taken.version, outcome="failed", error="no such town"),
+            "environment",
+            "environment",
+        )
+        script.output(f"plan {number}")
+        script.human("go on")
+        script.rated(number, rating)
+    async with open_log("memory://") as log, browsing() as browser:
+        await put_records(log, script.records)
+        async with working(log) as (_, port):
+            watched = Watched(await browser.new_page())
+            page = watched.page
+            await page.goto(f"http://127.0.0.1:{port}/session?id=s#token={SECRET}")
+            failed = [one for one in script.records if one.kind == "ActionResolved"]
+            for record in reversed(failed):
+                await page.get_by_role("button", name="Previous failure").press("Enter")
+                await page.locator("#moment", has_text=f"record {record.position} of").wait_for()
+            await expect(page.get_by_role("button", name="Previous failure")).to_be_disabled()
+            await page.get_by_role("button", name="Next failure").click()
+            await page.locator("#moment", has_text=f"record {failed[1].position} of").wait_for()
+            await page.get_by_role("button", name="Lowest rating").click()
+            await page.locator("#moment", has_text="round 2").wait_for()
+            assert watched.complaints == []
 
 
 async def test_a_page_outlives_the_server() -> None:
