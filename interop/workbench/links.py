@@ -9,9 +9,9 @@ from .markup.html import Html, tag
 __all__ = ("session_address", "session_link")
 
 
-def session_address(session: str, at: int | None = None) -> str:
-    """The address of a session, or of one of its moments: after so many of its records."""
-    parameters = [("id", session)] if at is None else [("id", session), ("at", str(at))]
+def session_address(session: str, at: str | None = None) -> str:
+    """The address of a session, or of one of its moments: after a record, by its trace version or as ``45.1``."""
+    parameters = [("id", session)] if at is None else [("id", session), ("at", at)]
     return f"/session?{urlencode(parameters)}"
 
 

@@ -10,7 +10,7 @@ from ....engine.events import AlertSent, Forgotten
 from ....engine.log.append import stored
 from ....engine.log.contract import SessionSummary
 from ....engine.log.summary import SessionState
-from ....engine.records import Record
+from ....engine.records import TRACE, Record
 from ....engine.rounds import RoundProjector
 from ....scoring.costs import CostFold
 from ....scoring.trajectory.fold import TrajectoryFold
@@ -50,7 +50,7 @@ class Firing(NamedTuple):
         session: the session that began to meet it.
         cause: ``stream/version`` of the record with which it did.
         position: of that record.
-        number: of that record in its session, from 1.
+        record: its trace version; ``45.1`` for the first measurement after version 45.
         time: of that record, by the session's clock.
     """
 
@@ -58,7 +58,7 @@ class Firing(NamedTuple):
     session: str
     cause: str
     position: int
-    number: int
+    record: str
     time: float
 
     @property
@@ -103,7 +103,7 @@ class FiringFold:
         self.position = 0
         self._session = session
         self._rules = rules
-        self._number = 0
+        self._version = self._since = 0  # of the trace, and records of other streams since then
         self._state = SessionState(session)
         self._taus = [frozenset(rule.query.taus) for rule in rules]
         self._by_numbers = any(
@@ -122,7 +122,10 @@ class FiringFold:
 
     def feed(self, record: Record) -> list[Firing]:
         """Takes the next record; gives the rules that the session begins to meet with it."""
-        self._number += 1
+        if record.stream == TRACE:
+            self._version, self._since = record.version, 0
+        else:
+            self._since += 1
         self.position = record.position
         if record.stream == ALERTS:
             if (sent := sent_by(record)) is not None:
@@ -181,5 +184,6 @@ class FiringFold:
 
     def _firing(self, rule: AlertRule, record: Record) -> Firing:
         cause = f"{record.stream}/{record.version}"
-        number, time = self._number, record.time
-        return Firing(rule.text, self._session, cause, record.position, number, time)
+        after = f".{self._since}" if self._since else ""
+        label = f"{self._version}{after}"
+        return Firing(rule.text, self._session, cause, record.position, label, record.time)

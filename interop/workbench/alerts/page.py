@@ -134,10 +134,10 @@ def fired_row(fired: Fired, title: str = "") -> Html:
             tag(
                 "a",
                 tag("bdi", title or shorten(firing.session, _NAME)),
-                href=session_address(firing.session, firing.number),
+                href=session_address(firing.session, firing.record),
                 title=firing.session[:_RULE],
             ),
-            tag("small", f"record {firing.number:,}"),
+            tag("small", f"record {firing.record}"),
             scope="row",
         ),
         tag("td", _when(firing.time)),

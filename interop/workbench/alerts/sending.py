@@ -276,7 +276,7 @@ def webhook(address: str) -> Callable[[Firing], None]:
             "id": sha256(named.encode()).hexdigest()[:32],
             "rule": firing.rule,
             "session": firing.session,
-            "record": firing.number,
+            "record": firing.record,
             "position": firing.position,
         }
         headers = {"Content-Type": "application/json"}

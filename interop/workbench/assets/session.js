@@ -13,6 +13,7 @@ const session = parameters.get("id");
 const model = {
   count: 0,
   times: [],
+  labels: [], // of each record its trace version; "45.1" is the first measurement after it
   rounds: [],
   drafts: [],
   work: [],
@@ -35,6 +36,8 @@ const clock = (time) => {
   return hours ? `${hours}:${parts.join(":")}` : `${Number(parts[0])}:${parts[1]}`;
 };
 const now = () => model.at ?? model.count;
+const labelOf = (number) => model.labels[number - 1];
+const lastOf = () => Math.floor(Number(labelOf(model.count)));
 const roundAt = (number) => rank(model.rounds, number + 1);
 
 // --- the parts of the page ------------------------------------------------------------------------
@@ -112,7 +115,7 @@ const say = () => {
   const round = roundAt(at);
   const time = model.times[at - 1];
   const text = model.count
-    ? `record ${at.toLocaleString("en")} of ${model.count.toLocaleString("en")} · round ${round}` +
+    ? `record ${labelOf(at)} of ${lastOf()} · round ${round}` +
       ` · ${time === undefined ? "" : clock(time)}`
     : "no records yet";
   const waiting = byId("moment").dataset.approvals;
@@ -124,7 +127,8 @@ const say = () => {
 let tab = "output";
 const address = soon(() => {
   const query = new URLSearchParams(location.search);
-  const shown = { at: model.at, tab: tab === "output" ? null : tab };
+  const at = model.at === null ? null : labelOf(model.at);
+  const shown = { at, tab: tab === "output" ? null : tab };
   for (const [name, value] of Object.entries(shown)) {
     if (value === null) query.delete(name);
     else query.set(name, String(value));
@@ -140,7 +144,10 @@ const show = () => {
   const following = model.at === null;
   byId("follow").setAttribute("aria-pressed", String(following));
   document.body.classList.toggle("looking-back", !following);
-  byId("records").textContent = `${model.count.toLocaleString("en")} records`;
+  const measured = model.labels.filter((label) => label.includes(".")).length;
+  byId("records").textContent =
+    `${(model.count - measured).toLocaleString("en")} records` +
+    (measured ? `, ${measured.toLocaleString("en")} measurements` : "");
   transcript.show(model.at);
   timeline.show(model);
   output.update(following ? [...model.drafts] : model.drafts.filter((draft) => draft.number <= at));
@@ -340,7 +347,7 @@ byId("private")?.addEventListener("change", () => {
 const dialog = byId("fork-dialog");
 byId("fork")?.addEventListener("click", () => {
   byId("fork-where").textContent =
-    `The fork continues after record ${now()}, as a new session. This session does not change.`;
+    `The fork continues after record ${labelOf(now())}, as a new session. This session does not change.`;
   byId("fork-problem").textContent = "";
   dialog.showModal();
 });
@@ -366,6 +373,10 @@ byId("fork-form")?.addEventListener("submit", async (event) => {
 const take = (growth) => {
   for (const name of ["times", "rounds", "drafts", "work", "advice", "failed"]) {
     for (const one of growth[name]) model[name].push(one);
+  }
+  for (const version of growth.versions) {
+    const [last, since] = (model.labels.at(-1) ?? "0").split(".");
+    model.labels.push(version ? String(version) : `${last}.${Number(since ?? 0) + 1}`);
   }
   model.count = growth.count;
   model.closed = growth.closed;
@@ -394,8 +405,8 @@ const begin = async () => {
   readStripCalmly();
   byId("waiting").hidden = true;
   transcript.grow(model.count);
-  const at = Number(parameters.get("at") ?? 0);
-  model.at = at >= 1 && at <= model.count ? at : null;
+  const place = model.labels.indexOf(parameters.get("at")) + 1;
+  model.at = place || null;
   show();
   if (model.at !== null) await transcript.reach(model.at, "end");
   else if (!model.closed && model.count) await transcript.reach(model.count, "end");

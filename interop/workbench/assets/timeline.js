@@ -276,8 +276,8 @@ export class Timeline {
     for (const { x, numbers } of this.#apart(failed)) {
       const many = numbers.length > 1;
       const named = many
-        ? `${numbers.length} failures, from record ${numbers[0]} to ${numbers.at(-1)}`
-        : `record ${numbers[0]} failed`;
+        ? `${numbers.length} failures, from record ${this.#label(numbers[0])} to ${this.#label(numbers.at(-1))}`
+        : `record ${this.#label(numbers[0])} failed`;
       svg.append(
         draw(
           "g",
@@ -290,6 +290,10 @@ export class Timeline {
         ),
       );
     }
+  }
+
+  #label(number) {
+    return this.model.labels[number - 1];
   }
 
   /** Records whose marks would overlap become one. */

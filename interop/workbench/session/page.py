@@ -49,7 +49,7 @@ def session_contents(
             tag("span", shorten(one, 40), class_="label", title=f"{key}: {one[:200]}", dir="auto")
             for key, one in others.items()
         ],
-        tag("span", quantity(summary.events, "record"), id="records", class_="quiet"),
+        tag("span", quantity(summary.version, "record"), id="records", class_="quiet"),
         class_="session-head",
     )
     strip = tag("div", id="strip")

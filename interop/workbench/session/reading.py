@@ -223,6 +223,7 @@ class Growth(msgspec.Struct, frozen=True, kw_only=True):
         count: how many there are now.
         position: of the last one.
         times: of each.
+        versions: the trace version of each; 0 for a measurement.
         rounds: the numbers of the records with which rounds began.
         drafts: the versions of the output.
         work: times at which each actor worked.
@@ -235,6 +236,7 @@ class Growth(msgspec.Struct, frozen=True, kw_only=True):
     count: int
     position: int
     times: Sequence[float]
+    versions: Sequence[int]
     rounds: Sequence[int]
     drafts: Sequence[DraftSeen]
     work: Sequence[Stint]
@@ -330,6 +332,7 @@ class SessionReading:
         self._disclosure = Disclosure(identity)
         self._positions = array("q")
         self._times = array("d")
+        self._versions = array("q")
         self._rounds = array("q")
         self._drafts: list[DraftSeen] = []
         self._asked: dict[int, tuple[int, str, str]] = {}
@@ -398,6 +401,7 @@ class SessionReading:
         number = self.count = self.count + 1
         self._positions.append(record.position)
         self._times.append(record.time)
+        self._versions.append(record.version if record.stream == TRACE else 0)
         for update in updates:
             if isinstance(update, RoundOpened):
                 self._rounds.append(number)
@@ -444,6 +448,7 @@ class SessionReading:
             count=self.count,
             position=self.position,
             times=[round(time, 3) for time in self._times[after:]],
+            versions=list(self._versions[after:]),
             rounds=list(rounds),
             drafts=self._drafts[first:],
             work=self._work.since(after),
@@ -455,6 +460,14 @@ class SessionReading:
     def count_at(self, position: int) -> int:
         """How many of its records there were at a position of the log."""
         return bisect_left(self._positions, position + 1)
+
+    def label(self, number: int) -> str:
+        """The name of a record: its trace version, as on the command line; ``45.1`` is the first measurement after 45."""
+        place = number
+        while place and not self._versions[place - 1]:
+            place -= 1
+        version = self._versions[place - 1] if place else 0
+        return f"{version}.{number - place}" if number > place else str(version)
 
     def round_begins(self, number: int) -> int | None:
         """The round that begins with a record; None if none does."""

@@ -295,10 +295,11 @@ class Transcript:
         private = " private" if record.kind in _PRIVATE else ""
         call = " merged" if one.merged else " call" if one.in_run else ""
         who = tag("span", one_line(record.actor), class_=f"who {record.role}", dir="auto")
+        label = self._reading.label(place)
         link = tag(
             "a",
-            f"#{place}",
-            href=session_address(record.session, place),
+            f"#{label}",
+            href=session_address(record.session, label),
             class_="number",
             title=f"{record.kind}, {record.stream} {record.version}, position {record.position}: "
             "go back to here",

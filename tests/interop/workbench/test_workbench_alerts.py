@@ -15,7 +15,7 @@ from duolog.engine.errors import InvalidInput
 from duolog.engine.events import AlertSent, ModelCalled
 from duolog.engine.log.contract import EventLog
 from duolog.engine.log.open import open_log
-from duolog.engine.records import Draft, Record
+from duolog.engine.records import TRACE, Draft, Record
 from duolog.interop.workbench.alerts.firing import ALERTS, Firing, FiringFold
 from duolog.interop.workbench.alerts.history import AlertHistory, Fired
 from duolog.interop.workbench.alerts.page import fired_row
@@ -44,7 +44,18 @@ def fired_in(script: RecordWriter, *rules: str) -> list[tuple[str, int]]:
     fold = FiringFold(script.session, [parse_rule(rule) for rule in rules])
     for record in script.records:
         fold.feed(record)
-    return [(one.rule, one.number) for one in fold.fired]
+    places = labels(script)
+    return [(one.rule, places.index(one.record) + 1) for one in fold.fired]
+
+
+def labels(script: RecordWriter) -> list[str]:
+    """The names of records: the trace version, or ``4.1`` for the first measurement after it."""
+    found: list[str] = []
+    version = since = 0
+    for record in script.records:
+        version, since = (record.version, 0) if record.stream == TRACE else (version, since + 1)
+        found.append(f"{version}.{since}" if since else str(version))
+    return found
 
 
 def cause_of(record: Record) -> str:
@@ -105,8 +116,8 @@ async def history_of(log: EventLog, *rules: str, most: int = 5000) -> AsyncItera
         tasks.cancel_scope.cancel()
 
 
-def shown(found: Sequence[Fired]) -> list[tuple[str, str, int]]:
-    return [(one.firing.rule, one.firing.session, one.firing.number) for one in found]
+def shown(found: Sequence[Fired]) -> list[tuple[str, str, str]]:
+    return [(one.firing.rule, one.firing.session, one.firing.record) for one in found]
 
 
 async def test_what_fired_is_the_same_after_a_restart_and_however_it_was_read(
@@ -128,7 +139,7 @@ async def test_what_fired_is_the_same_after_a_restart_and_however_it_was_read(
                 while history.count < 7:
                     await history.soon()
             seen = shown(history.page(50))
-            assert seen[0] == ("state=failed", "s2", len(script.records))
+            assert seen[0] == ("state=failed", "s2", labels(script)[-1])
             assert [row[1] for row in seen] == ["s2", "s2", "s1", "s1", "s0", "s0", "old"]
             assert (history.met, history.count) == ([4, 3], 7)
     async with open_log(f"sqlite:///{tmp_path}/a.db") as log:
@@ -190,7 +201,7 @@ async def test_the_page_shows_each_firing_and_what_its_webhook_answered() -> Non
                 pass
             [row] = dict(rows).values()  # type: ignore[call-overload]
             at = numbers(script, "ProgressRated")[1]
-            assert f'href="/session?id=s&amp;at={at}"' in row
+            assert f'href="/session?id=s&amp;at={labels(script)[at - 1]}"' in row
             assert "not called" in row
             cause = cause_of(script.records[at - 1])
             draft = Draft(sent, "workbench", "scorer", 0.0, cause=cause)
@@ -297,7 +308,12 @@ async def test_a_webhook_that_refuses_is_called_again_and_what_it_took_is_not_se
         [body] = receiver.bodies
         assert body.pop("id")
         position = [r.position async for r in log.read_all(session="cross")][at - 1]
-        assert body == {"rule": "tau=2", "session": "cross", "record": at, "position": position}
+        assert body == {
+            "rule": "tau=2",
+            "session": "cross",
+            "record": labels(cross)[at - 1],
+            "position": position,
+        }
 
         # What fires while no server runs is sent by the next one, and nothing else.
         await put_records(log, story("meanwhile", [1, 1]).records)
@@ -329,7 +345,7 @@ async def test_a_webhook_that_never_answers_has_failed_and_a_cut_off_attempt_is_
 
 
 def test_a_row_says_how_often_it_was_tried() -> None:
-    firing = Firing("tau=2", "s", "trace/7", 9, 7, 61.0)
+    firing = Firing("tau=2", "s", "trace/7", 9, "7", 61.0)
     for outcome, said in (
         ("sending", "is being sent at attempt 2"),
         ("failed", "failed after 2 attempts"),

@@ -133,7 +133,8 @@ async def test_a_session_in_a_browser() -> None:
             watched = Watched(await context.new_page())
             page = watched.page
             base = f"http://127.0.0.1:{port}"
-            await page.goto(f"{base}/session?id=long&at=8#token={SECRET}")
+            eighth = script.records[7].version  # its number, in addresses and on the command line
+            await page.goto(f"{base}/session?id=long&at={eighth}#token={SECRET}")
             now = page.locator("article.now")
             await page.locator("article.now[data-i='8']").wait_for()
             # The results come first, then the timeline.
@@ -167,7 +168,7 @@ async def test_a_session_in_a_browser() -> None:
             assert int(await now.get_attribute("data-i") or 0) > 1
             await page.locator("#slider").fill("200")
             await page.locator("article.now[data-i='200']").wait_for()
-            assert "at=200" in (
+            assert f"at={script.records[199].version}" in (
                 await page.evaluate("new Promise(f => setTimeout(() => f(location.search), 400))")
             )
             await page.locator("#transcript").focus()
@@ -264,10 +265,10 @@ async def test_a_page_leads_to_what_went_wrong() -> None:
             failed = [one for one in script.records if one.kind == "ActionResolved"]
             for record in reversed(failed):
                 await page.get_by_role("button", name="Previous failure").press("Enter")
-                await page.locator("#moment", has_text=f"record {record.position} of").wait_for()
+                await page.locator("#moment", has_text=f"record {record.version} of").wait_for()
             await expect(page.get_by_role("button", name="Previous failure")).to_be_disabled()
             await page.get_by_role("button", name="Next failure").click()
-            await page.locator("#moment", has_text=f"record {failed[1].position} of").wait_for()
+            await page.locator("#moment", has_text=f"record {failed[1].version} of").wait_for()
             await page.get_by_role("button", name="Lowest rating").click()
             await page.locator("#moment", has_text="round 2").wait_for()
             assert watched.complaints == []
