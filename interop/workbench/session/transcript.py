@@ -35,7 +35,6 @@ Shape: TypeAlias = Literal["document", "changes"]
 
 _LINES: Final = 4000  # lines of two versions that are compared at most
 _CONTEXT: Final = 3  # lines around a change
-_AHEAD: Final = 20  # records after a part in which outcomes of its calls are looked for
 _RUN: Final = 4  # calls in a row that are folded
 _BACK: Final = 16  # versions that are looked through for the one before of a file
 _PRIVATE: Final = frozenset({"DraftDropped", "NoteTaken", "ProfileChanged"})
@@ -43,6 +42,8 @@ _SLIM: Final = frozenset(
     {"ActionTaken", "DraftDropped", "NoteTaken", "ProfileChanged", "TurnYielded"}
 )
 """Kinds that are shown small, as all are that no person or agent did."""
+_AHEAD: Final = 20
+"""Records after a part in which outcomes of its calls are looked for."""
 _FULL: Final = frozenset({"ScorerFailed", "StopAdvised"})
 
 
