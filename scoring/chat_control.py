@@ -48,6 +48,11 @@ _PERSON: Final = re.compile(
     r"|your (?:manager|supervisor))\b",
     re.IGNORECASE,
 )
+_NO_PERSON: Final = re.compile(
+    r"\b(?:don'?t|do not|no need to|rather not)\b[^,.;!?]{0,30}\b(?:human|person|someone|somebody|agent|"
+    r"representative|manager|supervisor|staff)\b",
+    re.IGNORECASE,
+)
 _OFFER: Final = re.compile(
     r"\b(?:transfer|connect|hand|put|escalate)\b.{0,60}"
     r"\b(?:human|person|agent|representative|manager|supervisor|specialist|colleague)\b[^?]*\?",
@@ -60,8 +65,9 @@ _PROPOSAL: Final = re.compile(
 )
 _CHANGE: Final = re.compile(
     r"\b(?:book|cancel|cancell?ing|chang(?:e|ing)|switch|modify|remove|delete|add|refund|upgrade|downgrade|update|"
-    r"exchange|replace|return|order|buy|purchase|pay|transfer|rebook|reschedule|changes|"
-    r"i'?ll (?:go with|take)|let'?s (?:go with|use|proceed|just))\b",
+    r"exchange|replace|return|buy|purchase|pay|transfer|rebook|reschedule|changes|"
+    r"i'?ll (?:go with|take)|let'?s (?:go with|use|proceed|just)|"
+    r"(?<!my )(?<!the )(?<!this )(?<!that )(?<!our )(?<!your )(?<!an )order)\b",
     re.IGNORECASE,
 )
 _INQUIRY: Final = re.compile(
@@ -69,7 +75,10 @@ _INQUIRY: Final = re.compile(
     r"wonder|look(?:ing)? for|find|check|know)\b[^.!]*\??|can you help with that",
     re.IGNORECASE,
 )
-_NAMED: Final = re.compile(r"#\d{2,}|\b(?=\w*\d)(?=\w*[A-Za-z])[A-Za-z0-9_]{5,}\b|\b\d{4,}\b")
+_NAMED: Final = re.compile(
+    r"#\d{2,}|\b(?:order|booking|ticket|case|invoice|reservation) (?:number |no\.? )?\d+\b|"
+    r"\b(?=\w*\d)(?=\w*[A-Za-z])[A-Za-z0-9_]{5,}\b|\b\d{4,}\b"
+)
 _DATE: Final = re.compile(r"\d{1,2}(?:st|nd|rd|th)|\d{1,2}:\d\d|\d{1,2}\s?[ap]m", re.IGNORECASE)
 _OWN: Final = re.compile(r"\b(?:my|our|i (?:have|had|booked|ordered|bought|paid))\b", re.IGNORECASE)
 _CHOICE: Final = re.compile(
@@ -202,7 +211,8 @@ class ChatController:
             return None
         self._displeased = self._displeased + 1 if labels & _DISPLEASED else 0
         agrees = "confirm" in labels or _YES.match(text) is not None
-        if _PERSON.search(text) and "deny" not in labels:
+        declines = "deny" in labels and _OFFER.search(self._before) is not None
+        if _PERSON.search(text) and not (declines or _NO_PERSON.search(text)):
             self.quiet = True
             return "escalate", "the human asks for a person"
         if agrees and _OFFER.search(self._before):

@@ -57,6 +57,11 @@ CASES: list[tuple[list[Say], str]] = [
     ([("h", "Hi"), ("a", "It comes tomorrow."), ("h", "Great, thank you!")], "answer"),
     ([("h", "Stop asking me things.")], "answer"),
     ([("h", "I'll write to your colleagues, thank you.")], "answer"),
+    ([("h", "Help"), ("a", "With what?"), ("h", "No, a real person please!")], "escalate"),
+    ([("h", "I don't want to talk to a person. When do you open?")], "answer"),
+    ([("a", OFFER), ("h", "No, I don't need to speak to anyone at your staff.")], "answer"),
+    ([("h", "Where is my order 123?")], "answer"),
+    ([("h", "I'd like to order two lamps.")], "ask"),
 ]
 
 
