@@ -26,7 +26,7 @@ from ...errors import CodecError, InvalidInput, LogUnavailable
 from ...events import Role
 from ...plugins import PluginCall
 from ...records import Record
-from ...validation import BODY
+from ...validation import BEYOND, BODY
 from ..contract import EventLog
 from .output_file import output_file
 
@@ -104,7 +104,7 @@ def from_jsonl(line: bytes) -> Record:
         raise InvalidInput("no record: it nests without end") from error
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise InvalidInput(f"no record: {error}") from error
-    if found.version < 1 or not found.session or not found.stream:
+    if not 1 <= found.version < BEYOND or not found.session or not found.stream:
         raise InvalidInput("no record: it needs a session, a stream and a version from 1")
     body: bytes | None = bytes(found.body)
     if found.text is not None:
