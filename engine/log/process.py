@@ -1,4 +1,4 @@
-"""This process: what a fork of it takes along of a log (neither threads nor locks), and its processors."""
+"""This process: its forks, which have neither the threads nor the locks of a log, and its processors."""
 
 from __future__ import annotations
 
