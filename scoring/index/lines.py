@@ -139,7 +139,7 @@ class SessionLine:
             if not point.pending:
                 count = count + 1 if is_unproductive(point.rating) else 0
             if point.rating is not None:
-                found = count  # an open round that has no rating yet resets nothing
+                found = count  # an open round without a rating resets nothing
         return found
 
     @property

@@ -1,8 +1,8 @@
 """Calls a webhook for each firing, and records each attempt, to avoid sending it twice.
 
 The sender records each attempt before making it, at the known version of the session's stream of
-alerts, so that only one of several servers makes it. If an attempt has no recorded outcome after
-some time, it was cut off and is made again. So if a server is killed while sending, an alert may
+alerts, so that only one of several servers makes it. An attempt without a recorded outcome was cut off,
+and is made again after some time. So if a server is killed while sending, an alert may
 arrive twice with the same id, but is never lost.
 """
 
@@ -96,7 +96,7 @@ class _Sent(NamedTuple):
 
 @final
 class AlertSender:
-    """Follows a log, and sends each firing of a rule once, continuing where it stopped last time.
+    """Follows a log, and sends each firing of a rule once, and continues from its last run.
     When it first runs with some rules, it begins with records written from then on.
 
     Args:

@@ -90,6 +90,7 @@ byId("new").addEventListener("submit", async (event) => {
         ),
       ),
     );
+    byId("links").scrollIntoView({ block: "nearest" });
   } catch (error) {
     said.textContent = `Not begun: ${error.message}`;
   }
