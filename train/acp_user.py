@@ -29,8 +29,9 @@ from ..agents.external.json_rpc import (
 from ..engine.errors import DuologError, InvalidInput
 from ..engine.events import JSON
 from ..engine.log.contract import EventLog
-from ..interop.acp.content import items_at, mapping_at, prompt_of, text_at
+from ..interop.acp.content import prompt_of
 from ..interop.acp.lines import Lines
+from ..interop.json_parts import items_at, mapping_at, text_at
 from .episode import EpisodeSetting
 from .hosted import HostedUser, Reply, Talk, UserName, read_user
 

@@ -13,7 +13,7 @@ from ...engine.errors import DuologError
 from ...engine.events import JSON
 from ...engine.logger import get_logger
 from ...engine.plugins import PluginCall
-from .content import items_at, mapping_at, text_at
+from ..json_parts import items_at, mapping_at, text_at
 from .session import AgentSession
 from .wire import AGENT, EDITOR
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...engine.events import JSON
+from ..json_parts import mapping_at, text_at
 
-__all__ = ("Prompt", "items_at", "mapping_at", "prompt_of", "text_at", "text_of_block")
+__all__ = ("Prompt", "prompt_of", "text_of_block")
 
 
 class Prompt(NamedTuple):
@@ -20,24 +21,6 @@ class Prompt(NamedTuple):
 
     text: str
     context: tuple[str, ...]
-
-
-def text_at(of: JSON, name: str) -> str:
-    """The text under a name; empty if there is none."""
-    value = of.get(name) if isinstance(of, Mapping) else None
-    return value if isinstance(value, str) else ""
-
-
-def mapping_at(of: JSON, name: str) -> Mapping[str, JSON]:
-    """The object under a name; empty if there is none."""
-    value = of.get(name) if isinstance(of, Mapping) else None
-    return value if isinstance(value, Mapping) else {}
-
-
-def items_at(of: JSON, name: str) -> Sequence[JSON]:
-    """The list under a name; empty if there is none."""
-    value = of.get(name) if isinstance(of, Mapping) else None
-    return value if isinstance(value, Sequence) and not isinstance(value, str) else ()
 
 
 def prompt_of(blocks: Sequence[JSON]) -> Prompt:

@@ -13,8 +13,8 @@ from ...engine.redaction import redact
 from ...telemetry.receipt import Receipt
 from ...telemetry.session import About, Recording
 from ...telemetry.sync import SyncLog
+from ..json_parts import items_at, mapping_at, text_at
 from .connection import Connection, Opening
-from .content import items_at, mapping_at, text_at
 from .files import Directory, FileTexts
 from .lines import Lines
 from .session import AgentSession

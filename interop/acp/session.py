@@ -8,7 +8,8 @@ from typing import Final, NamedTuple, final
 from ...engine.events import JSON, ModelCalled, Tokens
 from ...telemetry.receipt import Receipt
 from ..importers.conversation.numbers import amount_of, count_of
-from .content import items_at, mapping_at, prompt_of, text_at, text_of_block
+from ..json_parts import items_at, mapping_at, text_at
+from .content import prompt_of, text_of_block
 from .files import FileTexts, share_kept
 from .tool_calls import ToolCalls, arguments_of, name_of
 from .voice import Voice

@@ -7,7 +7,8 @@ from typing import Final, final
 
 from ...engine.events import JSON
 from ...telemetry.receipt import Receipt
-from .content import items_at, mapping_at, text_at, text_of_block
+from ..json_parts import items_at, mapping_at, text_at
+from .content import text_of_block
 from .files import Change, FileTexts, file_of
 from .voice import Voice
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from ...engine.errors import InvalidInput
 from ...engine.events import JSON, Tokens
+from ..json_parts import text_at
 from .conversation.numbers import count_of
 from .conversation.steps import (
     AGENT,
@@ -106,7 +107,7 @@ def spoken(block: Mapping[str, JSON], name: str | None = None) -> Step | None:
     """
     kind = str(block["type"])
     if kind == "text":
-        text = _text(block, "text")
+        text = text_at(block, "text")
         return Utterance(AGENT, name, text) if text and not text.isspace() else None
     if kind in _CALLS:
         arguments = block.get("input")
@@ -114,9 +115,11 @@ def spoken(block: Mapping[str, JSON], name: str | None = None) -> Step | None:
             given, raw = arguments, None
         else:
             given, raw = {}, None if arguments is None else str(arguments)
-        return ToolCall(AGENT, name, _text(block, "id"), _text(block, "name") or "tool", given, raw)
+        return ToolCall(
+            AGENT, name, text_at(block, "id"), text_at(block, "name") or "tool", given, raw
+        )
     if kind == "thinking":
-        thought = _text(block, "thinking")
+        thought = text_at(block, "thinking")
         return Reasoning(thought, name) if thought.strip() else None
     if is_result(kind):
         return result_of(block)
@@ -135,7 +138,7 @@ def result_of(block: Mapping[str, JSON]) -> ToolResult:
     error = None
     if failed:
         error = output if isinstance(output, str) and output else "it failed"
-    return ToolResult(_text(block, "tool_use_id"), output, error)
+    return ToolResult(text_at(block, "tool_use_id"), output, error)
 
 
 def typed(texts: Sequence[str], others: Sequence[str] = ()) -> Iterator[Step]:
@@ -167,7 +170,7 @@ def plain_text(content: JSON) -> str:
             texts.append(block)
         elif isinstance(block, Mapping):
             kind = block.get("type")
-            texts.append(_text(block, "text") if kind == "text" else f"[{kind or 'block'}]")
+            texts.append(text_at(block, "text") if kind == "text" else f"[{kind or 'block'}]")
     return "\n".join(texts)
 
 
@@ -187,8 +190,3 @@ def tokens_of(usage: JSON) -> Tokens | None:
         cached=count_of(usage.get("cache_read_input_tokens")) or 0,
         cache_creation=count_of(usage.get("cache_creation_input_tokens")) or 0,
     )
-
-
-def _text(block: Mapping[str, JSON], key: str) -> str:
-    value = block.get(key)
-    return value if isinstance(value, str) else ""

@@ -22,6 +22,7 @@ import msgspec
 from ...engine import codec
 from ...engine.errors import InvalidInput
 from ...engine.events import JSON, Tokens
+from ..json_parts import text_at
 from .anthropic import has_own_blocks, is_result, plain_text, steps_of_blocks, tokens_of
 from .claude_code.questions import QuestionReader
 from .conversation.builder import Participants
@@ -217,7 +218,7 @@ def _calls(item: Item, role: str, name: str | None) -> Iterator[ToolCall]:
         arguments = held.get("arguments", held.get("input"))
         if held is free and isinstance(arguments, str):
             arguments = {"input": arguments}
-        yield _did(role, name, _id(call, "id"), _text(held, "name"), arguments)
+        yield _did(role, name, text_at(call, "id"), _text(held, "name"), arguments)
 
 
 def _did(role: str, name: str | None, call: str, tool: str, arguments: JSON) -> ToolCall:
@@ -246,7 +247,7 @@ def _function_call(item: Item) -> Iterator[Step]:
     arguments = item.get("arguments", item.get("input"))
     if item.get("type") == _FREE and isinstance(arguments, str):
         arguments = {"input": arguments}  # a text by its nature, and no JSON that was lost
-    call = _id(item, "call_id") or _id(item, "id")
+    call = text_at(item, "call_id") or text_at(item, "id")
     yield _did("assistant", None, call, _text(item, "name"), arguments)
 
 
@@ -255,7 +256,7 @@ def _function_output(item: Item) -> Iterator[Step]:
     others: list[str] = []
     if isinstance(output, Sequence) and not isinstance(output, str):
         output, others = text_of(output)
-    yield ToolResult(_id(item, "call_id"), output)
+    yield ToolResult(text_at(item, "call_id"), output)
     yield from _lost(others)
 
 
@@ -273,7 +274,7 @@ def _approval_request(item: Item) -> Iterator[Step]:
     made = _did("assistant", None, "", _text(item, "name"), item.get("arguments"))
     written = item.get("arguments")
     text = f"{made.tool}({written if isinstance(written, str) else ''})"
-    yield ApprovalRequest(_id(item, "id"), made.tool, made.arguments, text)
+    yield ApprovalRequest(text_at(item, "id"), made.tool, made.arguments, text)
 
 
 def _approval_response(item: Item) -> Iterator[Step]:
@@ -282,12 +283,12 @@ def _approval_response(item: Item) -> Iterator[Step]:
         raise InvalidInput(f"its answer is {approve!r}, and neither true nor false")
     reason = item.get("reason")
     comment = reason if isinstance(reason, str) else ""
-    yield ApprovalResponse(_id(item, "approval_request_id"), approve, comment)
+    yield ApprovalResponse(text_at(item, "approval_request_id"), approve, comment)
 
 
 def _hosted(kind: str, item: Item) -> Iterator[Step]:
     """A tool that the provider ran itself: the call and its result are one item."""
-    call = _id(item, "call_id") or _id(item, "id")
+    call = text_at(item, "call_id") or text_at(item, "id")
     own = {"type", "id", "call_id", "status", "output", "error"}
     arguments = {key: value for key, value in item.items() if key not in own and value is not None}
     yield ToolCall("assistant", None, call, kind.removesuffix(_HOSTED), arguments, None)
@@ -319,11 +320,6 @@ def _text(item: Item, key: str) -> str:
     if not isinstance(value, str) or not value:
         raise InvalidInput(f"its {key} is {_short(value)}, and no text")
     return value
-
-
-def _id(item: Item, key: str) -> str:
-    value = item.get(key)
-    return value if isinstance(value, str) else ""
 
 
 def _short(value: JSON) -> str:

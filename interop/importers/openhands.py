@@ -20,6 +20,7 @@ from ...engine import codec
 from ...engine.errors import InvalidInput
 from ...engine.events import JSON, DecisionSource, ScorerRef, Tokens, UtilityScored
 from ...scoring.display.diff import unified
+from ..json_parts import text_at
 from .anthropic import plain_text
 from .conversation.builder import Participants
 from .conversation.numbers import RunningTotal, count_of
@@ -92,19 +93,19 @@ class ActionReader:
         args = event.get("args")
         given: Mapping[str, JSON] = args if isinstance(args, Mapping) else {}
         side = _SIDES.get(str(event.get("source")), "system")
-        thought = _text(given, "thought")
+        thought = text_at(given, "thought")
         self._past.add(str(event.get("id")))
         if action in ("message", "finish"):
-            text = _text(given, "content") or _text(event, "message")
-            text = text or _text(given, "final_thought") or thought
+            text = text_at(given, "content") or text_at(event, "message")
+            text = text or text_at(given, "final_thought") or thought
             if text.strip():
                 yield Utterance(side, None, text)
         elif action == "system":
-            yield Utterance("system", None, _text(given, "content"))
+            yield Utterance("system", None, text_at(given, "content"))
         elif action == "think":
             yield Reasoning(thought)
-        elif action == "change_agent_state" and _text(given, "agent_state") in _DECIDED:
-            approved = _DECIDED[_text(given, "agent_state")]
+        elif action == "change_agent_state" and text_at(given, "agent_state") in _DECIDED:
+            approved = _DECIDED[text_at(given, "agent_state")]
             source: DecisionSource | None = "person" if side == HUMAN else None
             for call in self._asked:
                 yield ApprovalResponse(call, approved, source=source)
@@ -146,7 +147,7 @@ class ActionReader:
             yield ApprovalResponse(call, not rejected, source="person" if rejected else None)
         extras = event.get("extras")
         extra: Mapping[str, JSON] = extras if isinstance(extras, Mapping) else {}
-        content = _text(event, "content")
+        content = text_at(event, "content")
         metadata = extra.get("metadata")
         code = metadata.get("exit_code") if isinstance(metadata, Mapping) else None
         failed = kind in ("error", "user_rejected") or (isinstance(code, int) and code != 0)
@@ -195,11 +196,6 @@ def _tool(event: Mapping[str, JSON]) -> str | None:
     metadata = event.get("tool_call_metadata")
     name = metadata.get("function_name") if isinstance(metadata, Mapping) else None
     return name if isinstance(name, str) and name else None
-
-
-def _text(held: Mapping[str, JSON], key: str) -> str:
-    value = held.get(key)
-    return value if isinstance(value, str) else ""
 
 
 # --- steps, out of events of the second generation, each of which names its kind ------------------
@@ -266,7 +262,7 @@ class EventReader:
             arguments = {key: value for key, value in given.items() if key != _INNER}
             self._pending[call] = name, arguments
             written = event.get("tool_call")
-            raw = _text(written, "arguments") if isinstance(written, Mapping) else ""
+            raw = text_at(written, "arguments") if isinstance(written, Mapping) else ""
             yield ToolCall(AGENT, None, call, name, arguments, None if arguments else raw or None)
 
     def _observation(self, kind: str, event: Mapping[str, JSON]) -> Iterator[Step]:
@@ -325,7 +321,7 @@ def _decision(call: str, kind: str, event: Mapping[str, JSON]) -> ApprovalRespon
     if kind != "UserRejectObservation":
         return ApprovalResponse(call, True)
     hook = event.get("rejection_source") == "hook"
-    comment = _text(event, "rejection_reason")
+    comment = text_at(event, "rejection_reason")
     return ApprovalResponse(call, False, comment, "rule" if hook else "person")
 
 

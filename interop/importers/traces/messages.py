@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from ....engine.errors import InvalidInput
 from ....engine.events import JSON
+from ...json_parts import items_at, items_of, text_at
 from ..anthropic import is_result, result_of
 from ..chat import steps_of
 from ..conversation.steps import AGENT, HUMAN, Reasoning, Step, ToolCall, ToolResult, Utterance
@@ -57,14 +58,14 @@ def _step(part: Mapping[str, JSON]) -> Step:
         return _call(_id(part.get("id")), part.get("name"), part.get("arguments"))
     if kind == "tool-call":
         given = part.get("input", part.get("args"))
-        return _call(_text(part, "toolCallId"), part.get("toolName"), given)
+        return _call(text_at(part, "toolCallId"), part.get("toolName"), given)
     if kind == "tool_call_response":
         result = part.get("response", part.get("result", part.get("content")))
         return ToolResult(_id(part.get("id")), result)
     if kind == "tool-result":
         return _tool_result(part)
     if kind == "function_call_output":
-        return ToolResult(_text(part, "call_id"), part.get("output"))
+        return ToolResult(text_at(part, "call_id"), part.get("output"))
     if is_result(kind):
         return result_of({"content": part.get("text"), **part})
     text = part.get("content", part.get("text"))
@@ -78,10 +79,10 @@ def _step(part: Mapping[str, JSON]) -> Step:
 def _keyed(key: str, held: Mapping[str, JSON]) -> Step:
     """A call or a result that a part holds under a key such as ``functionCall``."""
     if key in _CALLS:
-        return _call(_text(held, "id"), held.get("name"), held.get("args"))
+        return _call(text_at(held, "id"), held.get("name"), held.get("args"))
     if key in _RESULTS:
-        return ToolResult(_text(held, "id") or _text(held, "name"), held.get("response"))
-    call = _text(held, "toolUseId")
+        return ToolResult(text_at(held, "id") or text_at(held, "name"), held.get("response"))
+    call = text_at(held, "toolUseId")
     if key == "toolUse":
         return _call(call, held.get("name"), held.get("input"))
     content = held.get("content")
@@ -99,7 +100,7 @@ def _tool_result(part: Mapping[str, JSON]) -> ToolResult:
         failed = failed or output["type"] in _FAILURES
         output = output.get("value", output.get("reason"))
     why = output if isinstance(output, str) and output else "it failed"
-    return ToolResult(_text(part, "toolCallId"), output, why if failed else None)
+    return ToolResult(text_at(part, "toolCallId"), output, why if failed else None)
 
 
 def _call(id: str, name: JSON, arguments: JSON) -> ToolCall:
@@ -112,11 +113,6 @@ def _call(id: str, name: JSON, arguments: JSON) -> ToolCall:
 def _id(value: JSON) -> str:
     """An id, which may have several parts."""
     return "" if value is None else str(value)
-
-
-def _text(held: Mapping[str, JSON], key: str) -> str:
-    value = held.get(key)
-    return value if isinstance(value, str) else ""
 
 
 # --- messages in spans, in the shapes that frameworks give them, as steps -------------------------
@@ -203,7 +199,7 @@ def _held(value: Mapping[str, JSON]) -> JSON:
     if "role" not in value:
         for holder in _HOLDERS:
             inner = value.get(holder)
-            if _list(inner):
+            if items_of(inner):
                 return inner
         for key in ("content", "kwargs"):
             inner = value.get(key)
@@ -263,9 +259,9 @@ def _message(item: Mapping[str, JSON], role: str) -> Iterator[Message]:
         yield Message("tool", (ToolResult(tool, item.get("content")),))
         return
     side = side or role
-    parts = item["parts"] if _list(item.get("parts")) else item.get("content")
-    if _list(item.get("parts")) or any(_is_part(one) for one in _list(parts)):
-        yield Message(side, tuple(steps_of_parts(_list(parts), side)))
+    parts = item["parts"] if items_at(item, "parts") else item.get("content")
+    if items_at(item, "parts") or any(_is_part(one) for one in items_of(parts)):
+        yield Message(side, tuple(steps_of_parts(items_of(parts), side)))
         return
     if side == "tool":
         call = item[answered] if answered is not None else None
@@ -279,7 +275,7 @@ def _message(item: Mapping[str, JSON], role: str) -> Iterator[Message]:
     if not isinstance(listed, str) and isinstance(listed, Sequence):
         calls = [one for one in listed if isinstance(one, Mapping) and "function" in one]
         if calls:
-            whole["tool_calls"] = [*_list(whole["tool_calls"]), *calls]
+            whole["tool_calls"] = [*items_of(whole["tool_calls"]), *calls]
             whole["content"] = [one for one in listed if one not in calls] or None
     if whole["content"] == "" and whole["tool_calls"]:
         whole["content"] = None
@@ -306,7 +302,7 @@ def _calls(item: Mapping[str, JSON]) -> JSON:
     if not calls and isinstance(more, Mapping):
         calls = more.get("tool_calls")
     shaped: list[JSON] = []
-    for call in _list(calls):
+    for call in items_of(calls):
         if isinstance(call, Mapping) and "args" in call and "function" not in call:
             call = {
                 "id": call.get("id"),
@@ -332,11 +328,7 @@ def _is_part(value: JSON) -> bool:
 
 
 def _last(value: JSON) -> JSON:
-    return _list(value)[-1] if _list(value) else None
-
-
-def _list(value: JSON) -> Sequence[JSON]:
-    return value if isinstance(value, Sequence) and not isinstance(value, str) else ()
+    return items_of(value)[-1] if items_of(value) else None
 
 
 def _why(content: JSON) -> str:

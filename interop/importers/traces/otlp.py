@@ -11,6 +11,7 @@ import msgspec
 
 from ....engine.errors import InvalidInput
 from ....engine.events import JSON
+from ...json_parts import items_at
 from ..json_files import AT_ONCE, decode, size_of
 from ..json_sniff import Shape, shape_of
 from ..json_stream import Member, elements_of, lines_at, members_of, places_of
@@ -248,13 +249,9 @@ def _plain(value: JSON) -> JSON:
         if key == "intValue" and isinstance(held, str) and _WHOLE.fullmatch(held):
             return int(held)
         if key == "arrayValue" and isinstance(held, Mapping):
-            return [_plain(one) for one in _list(held.get("values"))]
+            return [_plain(one) for one in items_at(held, "values")]
         if key == "kvlistValue" and isinstance(held, Mapping):
-            pairs = (one for one in _list(held.get("values")) if isinstance(one, Mapping))
+            pairs = (one for one in items_at(held, "values") if isinstance(one, Mapping))
             return {str(one.get("key")): _plain(one.get("value")) for one in pairs}
         return held
     return None
-
-
-def _list(value: JSON) -> Sequence[JSON]:
-    return value if isinstance(value, Sequence) and not isinstance(value, str) else ()
