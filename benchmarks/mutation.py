@@ -318,7 +318,8 @@ def _tested(change: Change, number: int, seed: int) -> str:
     """The first test that notices a mutant, of those that call what it changes; empty if none does."""
     from duolog.benchmarks.mutation_coverage import callers
 
-    chosen = callers(change.path, change.function)
+    path, name = change.path, change.function
+    chosen = callers(f"{path}:{name}") if name else callers(f"{path}:<module>")
     if not chosen:
         return ""
     environment = os.environ | {_SEED: str(seed), _NUMBER: str(number)}

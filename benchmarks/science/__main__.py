@@ -5,7 +5,7 @@
 
 It plays what its logs do not hold, and writes ``science.md``, the paper's phenomena as hypotheses; the two tables of
 ``agents.md``: the goal of the adaptive agent, and what each habit does; and the numbers and the figure of each page of the
-gallery. The same code gives the same pages.
+gallery, with what forks rescue. The same code gives the same pages.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ import anyio
 from duolog.benchmarks.science.ablation import ABLATED, ablated_agents, ablation_text
 from duolog.benchmarks.science.ablation import PERSON as ABLATED_PERSON
 from duolog.benchmarks.science.cells import AGENTS, FULL, PERSONAS, TINY, WEAK, Size
-from duolog.benchmarks.science.gallery import gallery_text, play_gallery
+from duolog.benchmarks.science.gallery import SEED, gallery_text, play_gallery
 from duolog.benchmarks.science.goal import goal_text
 from duolog.benchmarks.science.phenomena import OPAQUE, PERSON, phenomena_text
 from duolog.benchmarks.science.playing import Played, load, play
+from duolog.benchmarks.science.rescue import Rescue, rescue_text, rescues
 from duolog.cli.runtime import collect_rarely
 from duolog.scoring.trajectory.points import Trajectory
 
@@ -73,19 +74,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     pages.mkdir(exist_ok=True)
     logs = given.logs / "gallery"
     logs.mkdir(exist_ok=True)
-    for task, sessions in anyio.run(_play_gallery, size, logs).items():
+    for task, (sessions, rescued) in anyio.run(_play_gallery, size, logs).items():
         page = pages / f"{task}.md"
-        text = page.read_text(encoding="utf-8") if page.exists() else _blank("numbers")
+        text = page.read_text(encoding="utf-8") if page.exists() else _blank("numbers", "forks")
         numbers = gallery_text(sessions, size, pages / f"{task}.svg")
-        _write(page, _replaced(text, "numbers", numbers))
+        text = _replaced(text, "numbers", numbers)
+        forks = "\n".join(rescue_text(rescued, size.gallery))
+        _write(page, _replaced(text, "forks", forks))
     return 0
 
 
-async def _play_gallery(size: Size, logs: Path) -> dict[str, list[Trajectory]]:
+async def _play_gallery(size: Size, logs: Path) -> dict[str, tuple[list[Trajectory], list[Rescue]]]:
     found = {}
     for task in size.tasks:
         sys.stderr.write(f"{task}, gallery: ")
-        found[task] = await play_gallery(task, size, logs)
+        played = await play_gallery(task, size, logs)
+        found[task] = played, await rescues(task, logs, SEED)
     return found
 
 

@@ -18,7 +18,7 @@ from duolog.experiments.parts import names_variant, variants_of
 from duolog.scoring.live import score_sessions
 from duolog.scoring.trajectory.points import Trajectory
 
-__all__ = ("Played", "load", "play")
+__all__ = ("Played", "load", "log_of", "play")
 
 Played: TypeAlias = Mapping[tuple[str, str], Mapping[str, Trajectory]]
 """Sessions of a task by agent and person, and by seed and instance."""
@@ -62,7 +62,7 @@ async def play(
                 failures.append(outcome)
             progress.advance(outcome)
 
-        async with open_log(_log(task, folder)) as log:
+        async with open_log(log_of(task, folder)) as log:
             makers = [partial(found.session, cell, setting) for cell in cells]
             await simulate(log, makers, concurrency=16, on_outcome=note)
     if failures:
@@ -72,7 +72,7 @@ async def play(
 async def load(task: str, folder: Path, seeds: Sequence[int]) -> Played:
     """The sessions of a task on worlds of these seeds that its log holds."""
     found: dict[tuple[str, str], dict[str, Trajectory]] = {}
-    async with open_log(_log(task, folder), create=False) as log:
+    async with open_log(log_of(task, folder), create=False) as log:
         cells: dict[str, Cell] = {}
         async for record in log.read_all():
             if record.kind == "SessionOpened" and isinstance(record.event, SessionOpened):
@@ -90,5 +90,6 @@ def _people(task: Task, agent: str, people: Sequence[str]) -> Sequence[str]:
     return (NOBODY,) if task.automated(agent) else people
 
 
-def _log(task: str, folder: Path) -> str:
+def log_of(task: str, folder: Path) -> str:
+    """The address of a task's log."""
     return f"sqlite:///{folder.resolve() / task}.db"

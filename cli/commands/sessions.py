@@ -138,8 +138,7 @@ async def _found(
     options: Options,
     url: str,
 ) -> AsyncIterator[ListedSession]:
-    from ...engine.log.process import cores
-    from ...scoring.columns.log import Shared
+    from ...scoring.columns.log import Shared, cores
     from ...scoring.index.select import select
     from ..text.progress import RecordProgress
 

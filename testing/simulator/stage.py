@@ -110,7 +110,6 @@ def _quiet() -> Iterator[None]:
     before, sys.unraisablehook = sys.unraisablehook, lambda _: None
     # Imported modules stay; the little that a run leaves is collected before the next.
     gc.collect()
-    frozen = gc.get_freeze_count() > 0
     gc.freeze()
     own, server = logging.getLogger("duolog"), logging.getLogger("uvicorn.error")
     level, disabled = own.level, server.disabled
@@ -119,10 +118,7 @@ def _quiet() -> Iterator[None]:
     try:
         yield
     finally:
-        if (
-            not frozen
-        ):  # what the process froze stays so: each later collection would look through it
-            gc.unfreeze()
+        gc.unfreeze()
         gc.collect()
         own.setLevel(level)
         server.disabled = disabled

@@ -1,4 +1,4 @@
-"""Each shipped task with a model in every seat: it acts all the time, and what it composes is carried out."""
+"""Each shipped task with a model in every seat: it acts all the time, and its acts are carried out."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Everybody:
         return f"Message: {text}" if '"Message:"' in prompt else text
 
     def _choice(self, prompt: str) -> str:
-        """What the person does: anything, until it has done enough."""
+        """Any choice of the person, until it has done enough."""
         listed = prompt.rpartition("Your choices are:")[2]
         found = re.finditer(r"^(\d)\. ([\w ]+)", listed, re.MULTILINE)
         offered = {one[2]: one[1] for one in found}

@@ -210,7 +210,7 @@ def _wrong_tag(error: ValidationError) -> str | None:
 
 
 def _tags(error: ValidationError) -> tuple[str, Mapping[str, str]]:
-    """The property that names the member of a tagged union, and where each member is; empty if it is none."""
+    """The property that names the member of a tagged union, and the reference to each member; empty if it is not one."""
     schema = error.schema
     if error.validator not in _CHOICES or not isinstance(schema, Mapping):
         return "", {}

@@ -1,0 +1,136 @@
+"""Forks that rescue sessions: the loss of a user who quits at τ, and whether another agent would have prevented it.
+
+Each session of the one-stage agent with a loss is forked to the adaptive agent at the first of the unproductive rounds
+in a row that use up τ (round 2 if that is the first). The fork rescues it if the same user, with the same tolerance,
+keeps at least half of the loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+from duolog.benchmarks.science.playing import log_of
+from duolog.engine.events import SessionOpened
+from duolog.engine.log.open import open_log
+from duolog.engine.task import Cell
+from duolog.experiments.continuations import Changes, Continuations, play_fork
+from duolog.scoring.live import score_log
+from duolog.scoring.metrics.counterfactual import stops_of
+from duolog.scoring.trajectory.points import Trajectory
+
+__all__ = ("Rescue", "rescue_text", "rescues")
+
+_AGENT: Final = "one-stage"
+_OTHER: Final = "adaptive"
+_TAU: Final = 2
+_LOSS: Final = 0.15
+"""The least loss of utility that is looked at."""
+_SHARE: Final = 0.5
+"""The share of the loss that a fork has to make good: half, as the text says."""
+
+
+_FIRST: Final = 2
+"""The first round at which a session can be forked."""
+
+
+class Rescue(NamedTuple):
+    """A session with a loss at τ, and its fork.
+
+    Attributes:
+        instance: of the task.
+        at_round: where it was forked.
+        left: the round in which τ is used up.
+        session: its trajectory.
+        forked: that of the fork.
+        kept: utility with which the same user leaves the fork.
+    """
+
+    instance: str
+    at_round: int
+    left: int
+    session: Trajectory
+    forked: Trajectory
+    kept: float
+
+    @property
+    def lost(self) -> float:
+        """The loss of a user who quits at τ."""
+        return _utility(self.session, -1) - _utility(self.session, self.left - 1)
+
+    @property
+    def rescued(self) -> bool:
+        """Whether the fork makes good enough of it."""
+        return self.kept >= _utility(self.session, -1) - (1.0 - _SHARE) * self.lost
+
+
+async def rescues(task: str, folder: Path, seed: int) -> list[Rescue]:
+    """The sessions with a loss that a task's log of the gallery holds, forked in memory.
+
+    Args:
+        task: the task.
+        folder: of the logs.
+        seed: of the sessions.
+    """
+    found: list[Rescue] = []
+    async with open_log(log_of(task, folder), create=False) as log, open_log("memory://") as into:
+        cells: dict[str, Cell] = {}
+        async for record in log.read_all():
+            if record.kind == "SessionOpened" and isinstance(record.event, SessionOpened):
+                cells[record.session] = msgspec.convert(record.event.config["cell"], Cell)
+        making = Continuations(log)
+        mine = [name for name, cell in cells.items() if (cell.agent, cell.seed) == (_AGENT, seed)]
+        for name in sorted(mine, key=lambda one: (len(cells[one].instance), cells[one].instance)):
+            session = await score_log(log, name)
+            (stops,) = stops_of([session], [_TAU])
+            left = stops.get(_TAU, len(session.points))
+            if _utility(session, -1) - _utility(session, left - 1) < _LOSS:
+                continue
+            at_round = max(left - _TAU + 1, _FIRST)
+            fork = await play_fork(
+                making, name, Changes(agent=_OTHER), at_round=at_round, into=into
+            )
+            forked = await score_log(into, fork.result.session)
+            (again,) = stops_of([forked], [_TAU])
+            kept = _utility(forked, again.get(_TAU, len(forked.points)) - 1)
+            found.append(Rescue(cells[name].instance, at_round, left, session, forked, kept))
+    return found
+
+
+def rescue_text(found: Sequence[Rescue], sessions: int) -> list[str]:
+    """What forks rescue, in Markdown, with the session of the largest gain as an example.
+
+    Args:
+        found: the sessions with a loss.
+        sessions: how many were played.
+    """
+    saved = [one for one in found if one.rescued]
+    lines = [
+        (
+            f"Of {sessions} `{_AGENT}` sessions, {len(found)} lose at least {_LOSS} of utility if the user quits at τ = {_TAU}. "
+            f"A fork to `{_OTHER}` at the first of the unproductive rounds rescues {len(saved)} of them: there the same user, with the "
+            "same tolerance, keeps at least half of what was lost."
+        )
+    ]
+    if saved:
+        best = max(saved, key=lambda one: one.kept - _utility(one.session, one.left - 1))
+        then, now = _utility(best.session, best.left - 1), best.kept
+        lines += [
+            "",
+            (
+                f"The largest gain is that of instance {best.instance}: a user who quits after round {best.left} has {then:.2f} instead of "
+                f"{_utility(best.session, -1):.2f}. In the fork from round {best.at_round} on, the same user has {now:.2f}. "
+                f"Ratings then: {_ratings(best.session)}; now: {_ratings(best.forked)}."
+            ),
+        ]
+    return lines
+
+
+def _utility(found: Trajectory, at: int) -> float:
+    return (found.points[at].utility or 0.0) if found.points else 0.0
+
+
+def _ratings(found: Trajectory) -> str:
+    return " ".join("–" if one.rating is None else str(one.rating) for one in found.points)
