@@ -1,7 +1,7 @@
 """How simulated people differ from real ones: compares each persona's behaviour with people's.
 
 Six measures of a session's human are compared: words of a turn, the share of turns that ask something, the share
-of vague asks, edits of the output, ratings, and survival by round. Per measure:
+of vague asks, edits of the output, ratings, and survival by round. Per measure::
 
     difference   mean of the simulated - mean of the people
     W1           ∫ |F(x) - G(x)| dx, in the unit of x: how far the mass has to be moved

@@ -51,15 +51,15 @@ def closing(trace: Sequence[Record]) -> tuple[CloseReason, str, str]:
     return closed.reason, closed.by, closed.detail
 
 
-AT = " (test_session_ends.py, line 61, in fail)"
-"""Where `raising` raises, as it is recorded."""
-
-
 def raising(error: BaseException) -> Script:
     async def fail(context: ActorContext) -> None:
         raise error
 
     return Script(fail)
+
+
+AT = f" (test_session_ends.py, line {raising.__code__.co_firstlineno + 2}, in fail)"
+"""Where `raising` raises, as it is recorded."""
 
 
 # --- stall -------------------------------------------------------------------------------------------

@@ -335,9 +335,10 @@ async def test_it_works_from_a_script_without_a_guard_and_without_a_file(
     assert done.stdout.decode().split(maxsplit=1) == [str(count), "[]\n"]
 
 
-def test_a_process_is_asked_with_all_options_but_functions_and_tolerances() -> None:
+def test_a_process_is_asked_with_all_options_that_matter_to_columns_but_functions() -> None:
     asked = {*PartRequest.__struct_fields__} - {"url", "part", "sessions", "asker"}
-    assert asked == {*Options.__struct_fields__} - {"count", "vague", "annotator", "taus"}
+    updates_only = {"taus", "oversight"}
+    assert asked == {*Options.__struct_fields__} - {"count", "vague", "annotator"} - updates_only
 
 
 @pytest.mark.usefixtures("small_logs_are_shared")
