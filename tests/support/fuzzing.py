@@ -12,9 +12,10 @@ import resource
 import signal
 import sys
 import tempfile
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 __all__ = ("HANGS", "MEMORY", "fuzz")
 
@@ -41,6 +42,19 @@ WORDS: Final = (
 FORMATS: Final = (
     "ag-ui atif chat claude-code codex cogym inspect langfuse lmsys openinference otlp openhands sharegpt "
     "swe-agent tau"
+).split()
+
+
+HERE: Final = "http://127.0.0.1:8730"
+POSTED: Final = (
+    "/enter /v1/reviews/add /v1/links/make /v1/links/revoke /v1/alerts/add /v1/alerts/remove"
+).split()
+SHOWN: Final = (
+    "/session /sessions /review /compare /v1/export/session /v1/export/session?format=md "
+    "/v1/export/sessions /v1/sessions/named"
+).split()
+BUNDLED: Final = (
+    "bundle.json manifest.json report.json report.txt DATA_CARD.md SHA256SUMS records.jsonl"
 ).split()
 
 
@@ -111,17 +125,29 @@ def _blown_up(chance: random.Random, text: str) -> str:
 
 def _doors() -> dict[str, Callable[[bytes, random.Random], None]]:  # noqa: C901  (one function for each door)
     """What reads an input, by name; each raises what is not an error of Duolog."""
+    import anyio
+    import httpx
+    from duolog.agents.external.json_rpc import read_message
+    from duolog.agents.external.lines import read_reply
     from duolog.engine.errors import DuologError
+    from duolog.engine.events import MessageSent, SnapshotTaken
     from duolog.engine.log.exchange.jsonl_export import from_jsonl
+    from duolog.engine.log.open import MemoryLog
+    from duolog.engine.records import Draft
     from duolog.engine.redaction import redact, redact_forms
+    from duolog.experiments.bundle import verify_bundle
     from duolog.interop.http.limits import HttpLimits
     from duolog.interop.http.requests import read_batch
     from duolog.interop.http.traces import read_spans
     from duolog.interop.importers.preview import preview_foreign
     from duolog.interop.importers.protocol import Reading
     from duolog.interop.importers.registry import find_importer, recognise
+    from duolog.interop.workbench.access.identity import Access, Identity
+    from duolog.interop.workbench.app import make_bench, make_workbench
     from duolog.interop.workbench.markup.text import rich_text
+    from duolog.interop.workbench.take.merging import merge, stretches
     from duolog.scoring.display.diff import changes
+    from duolog.train.hosted import UserEndpoint, user_app
     from starlette.exceptions import HTTPException
 
     place = Path(tempfile.mkdtemp()) / "x.jsonl"
@@ -173,6 +199,85 @@ def _doors() -> dict[str, Callable[[bytes, random.Random], None]]:  # noqa: C901
         assert redact_forms(once) == once
         redact(text[:20_000])
 
+    def told(data: bytes, chance: random.Random) -> None:
+        for read in (read_message, lambda line: read_reply(line.decode("utf-8", "replace"))):
+            try:
+                read(data)
+            except DuologError:
+                continue
+
+    def judged(data: bytes, chance: random.Random) -> None:
+        lines = data.decode("utf-8", "replace").replace(",", "\n").split("\n")
+        texts = ["\n".join(chance.sample(lines, len(lines))) for _ in range(3)]
+        stretches(*texts[:2])
+        merge(*texts)
+
+    def asked(data: bytes, chance: random.Random) -> None:
+        """A simulated user, whose name the harness writes before what was made up."""
+        if chance.random() < 0.5:
+            words = json.dumps(data.decode("utf-8", "replace")[:10_000])
+            seed = chance.choice((1, 10**17, 10**30, 10**4000))
+            content = f'{{"role":"{chance.choice(("user", "assistant"))}","content":{words}}}'
+            data = f'{{"model":"tutoring/lazy/0/{seed}","messages":[{content}]}}'.encode()
+
+        async def ask() -> None:
+            async with MemoryLog() as log, UserEndpoint(log) as endpoint:
+                transport = httpx.ASGITransport(user_app(endpoint))
+                async with httpx.AsyncClient(transport=transport, base_url=HERE) as client:
+                    headers = {"Content-Type": "application/json"}
+                    answer = await client.post(
+                        "/v1/chat/completions", content=data, headers=headers
+                    )
+                    assert answer.status_code < 500, answer.text
+
+        anyio.run(ask)
+
+    def worked(data: bytes, chance: random.Random) -> None:
+        """The workbench: what it is sent, and what it shows and exports of a session."""
+        text = data.decode("utf-8", "replace")
+        role: Literal["viewer", "operator"] = chance.choice(("viewer", "operator"))
+
+        async def work() -> None:
+            access = Access("the secret of the fuzzer")
+            cookies = {access.cookie_name: access.cookie(Identity(role))}
+            async with MemoryLog() as log, anyio.create_task_group() as tasks:
+                events = (MessageSent(text=text), SnapshotTaken(content=text, digest=""))
+                for event in events:
+                    try:
+                        await log.append("s", [Draft(event, "bot", "agent", 1.0)])
+                    except DuologError:
+                        continue
+                workbench = make_bench(log, access, name="fuzz")
+                tasks.start_soon(workbench.sessions.run)
+                transport = httpx.ASGITransport(make_workbench(workbench))
+                async with httpx.AsyncClient(
+                    transport=transport, base_url=HERE, cookies=cookies, headers={"Origin": HERE}
+                ) as client:
+                    answers = [
+                        await client.post(
+                            path, content=data, headers={"Content-Type": "application/json"}
+                        )
+                        for path in POSTED
+                    ]
+                    answers += [
+                        await client.get(path, params={"id": "s", "q": text[:200]})
+                        for path in SHOWN
+                    ]
+                for answer in answers:
+                    assert answer.status_code < 500, f"{answer.request.url}: {answer.text[:300]}"
+                tasks.cancel_scope.cancel()
+
+        anyio.run(work)
+
+    def bundled(data: bytes, chance: random.Random) -> None:
+        with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name in BUNDLED:
+                archive.writestr(name, data)
+        try:
+            anyio.run(verify_bundle, place)
+        except DuologError:
+            return
+
     doors = {f"import {name}": importer(name) for name in FORMATS}
     return doors | {
         "recognise": recognised,
@@ -181,6 +286,11 @@ def _doors() -> dict[str, Callable[[bytes, random.Random], None]]:  # noqa: C901
         "line": line,
         "show": shown,
         "redact": cleaned,
+        "agent": told,
+        "output": judged,
+        "user": asked,
+        "workbench": worked,
+        "bundle": bundled,
     }
 
 

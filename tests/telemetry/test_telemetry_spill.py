@@ -23,7 +23,7 @@ from duolog.engine.errors import (
     OutcomeUnknown,
     SessionNotFound,
 )
-from duolog.engine.events import MessageSent, RecordsLate, RecordsLost
+from duolog.engine.events import MessageSent, RecordsLate, RecordsLost, SessionOpened
 from duolog.engine.log.contract import EventLog, Store
 from duolog.engine.log.open import MemoryLog
 from duolog.engine.records import RECORDING, Draft, Record
@@ -599,6 +599,24 @@ async def test_a_log_in_a_file_marks_a_kill_without_spill_files(tmp_path: Path) 
         await t.human.says("back")
         assert (await log.forget("t")).caches == ()
     assert not list(later.glob("*.tally"))
+
+
+@pytest.mark.parametrize("length", range(1850, 2050, 8))
+def test_an_opening_is_kept_whole_beside_others_or_shortened(tmp_path: Path, length: int) -> None:
+    files = TallyFiles(lambda: (tmp_path, "chats.db"), None)
+    tally = files.open()
+    opened = SessionOpened(
+        task="t", instance="x" * length, participants=(), clock="utc", config={"group": {"a": "b"}}
+    )
+    for session in ("a", "b"):
+        tally.add(session, 1, 1.0, 0, files.opening(session, opened, 1.0))
+    [path] = tmp_path.glob("*.tally")
+    found = list(read_tally(path.read_bytes()))
+    tally.close()
+    assert [one.session for one in found] == ["a", "b"]
+    for one in found:
+        assert one.opened is not None
+        assert one.opened.instance in ("", opened.instance)
 
 
 def test_a_session_is_erased_from_the_tally_of_another_process(tmp_path: Path) -> None:
