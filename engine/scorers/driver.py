@@ -401,6 +401,7 @@ class ScorerDriver:
                 self._make_ready(work)
             else:
                 self._elsewhere[session] = time.monotonic()
+                work.moved = work.moved or self._wait(work) != 0  # others may be first
         if work.behind:  # this one is read with those before it
             pass
         elif len(work.pending) >= _SESSION or not (work.mine or self._wait(work) is not None):

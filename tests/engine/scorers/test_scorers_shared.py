@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from pathlib import Path
 
 import anyio
@@ -43,9 +43,10 @@ class Marks:
         self.go_on = anyio.Event()
         self.seen: list[tuple[str, int]] = []
         self.error: Exception | None = None
+        self.begun_with: dict[str, int] = {}
 
     def begin(self, session: str) -> SessionScorer:
-        return self
+        return Begun(self, session)
 
     async def observe(self, record: Record) -> list[Measurement]:
         where = (record.session, record.version)
@@ -61,6 +62,22 @@ class Marks:
 
     async def of(self, session: str) -> Sequence[Scorer]:
         return [self]
+
+
+class Begun:
+    """The marks of one session, which say what was measured of it before."""
+
+    def __init__(self, marks: Marks, session: str) -> None:
+        self._marks = marks
+        self._session = session
+
+    def attend(
+        self, recorded: Sequence[Record], excused: Callable[[], AbstractContextManager[None]]
+    ) -> None:
+        self._marks.begun_with[self._session] = len(recorded)
+
+    async def observe(self, record: Record) -> list[Measurement]:
+        return await self._marks.observe(record)
 
 
 async def record(log: Store, *names: str) -> None:
@@ -291,6 +308,31 @@ async def test_a_session_follows_the_process_that_writes_it(path: str, writers: 
         scored = [r.event async for r in one.read("s", stream=stream_of(Marks.ref))]
     versions = [event.snapshot for event in scored if isinstance(event, UtilityScored)]
     assert versions == [1, 2, 3, 4, 5]
+
+
+async def test_what_another_process_has_measured_is_not_scored_again(
+    path: str, writers: Writers
+) -> None:
+    """The process that is to stand in has the records at hand when it becomes the writer."""
+    marks = Marks(), Marks()
+    seldom = LeaseTerms(looked_at=1.0, grace=3600.0)  # so that no note has come by then
+    async with open_log(path) as one, open_log(path) as other:
+        scorers = (
+            recording(one, marks[0], writers.of("one"), seldom),
+            recording(other, marks[1], writers.of("other"), seldom),
+        )
+        async with running(*scorers):
+            await until(lambda: {s.statistics().processes for s in scorers} == {2})
+            names = [f"s{number}" for number in range(8)]
+            for version, writer in enumerate(("one", "other"), 1):
+                writers.last |= dict.fromkeys(names, writer)
+                for name in names:
+                    await one.append(name, [message(writer)])
+                seen = marks[0] if writer == "one" else marks[1]
+                last = {(name, version) for name in names}
+                await until(lambda seen=seen, last=last: last <= {*seen.seen})  # type: ignore[misc]
+    assert {name for name, _ in marks[1].seen} == {*names}
+    assert marks[1].begun_with == dict.fromkeys(names, 1)
 
 
 async def test_if_the_writer_does_not_score_another_process_does(
