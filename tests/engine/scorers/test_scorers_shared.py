@@ -313,7 +313,7 @@ async def test_a_session_follows_the_process_that_writes_it(path: str, writers: 
 async def test_what_another_process_has_measured_is_not_scored_again(
     path: str, writers: Writers
 ) -> None:
-    """The process that is to stand in has the records at hand when it becomes the writer."""
+    """The process that would replace the first one has the records in memory when it becomes the writer."""
     marks = Marks(), Marks()
     seldom = LeaseTerms(looked_at=1.0, grace=3600.0)  # so that no note has come by then
     async with open_log(path) as one, open_log(path) as other:
