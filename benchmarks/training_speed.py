@@ -3,7 +3,11 @@
     python -P -m duolog.benchmarks.training_speed
 
 Users go by rules. The agents do, too; the processor time of their decisions is measured apart and taken off, so
-that what is left is the session, the simulated user, the scorers and the reward.
+that what is left is the session, the simulated user, the scorers and the reward. An act is a step of the episode, which
+may hold several actions: an agent searches for several things at once.
+
+The loops with simulated users of tau2-bench and verifiers are measured too, if they are installed, with models that
+answer at once: the processor time for each turn of the agent.
 """
 
 from __future__ import annotations
@@ -16,7 +20,8 @@ from typing import NamedTuple
 
 import anyio
 from duolog.agents.kinds import OneStage
-from duolog.benchmarks.measuring import Row, add_arguments, write_rows
+from duolog.benchmarks.measuring import Row, add_arguments, missing, write_rows
+from duolog.benchmarks.peers import tau2_user, verifiers_user
 from duolog.engine.log.contract import EventLog
 from duolog.engine.log.open import open_log
 from duolog.examples.travel.travel_task import travel_task
@@ -91,12 +96,43 @@ def row(episodes: int, repeat: int) -> Row:
     )
 
 
+def peers(ours: float | None, conversations: int) -> list[Row]:
+    """Our time for an act, as a share of the others' time for a turn."""
+    found: list[Row] = []
+    for package, measure, there in (
+        (tau2_user.PACKAGE, tau2_user.turn_of_theirs, tau2_user.installed()),
+        (
+            verifiers_user.PACKAGE,
+            verifiers_user.turn_of_theirs,
+            missing("", verifiers_user.PACKAGE) is None,
+        ),
+    ):
+        name = f"train, an act : a turn of {package}"
+        if not there or ours is None:
+            found.append(Row(name=name, skipped=f"{package} is not installed"))
+            continue
+        theirs = measure(conversations)
+        about = f"{theirs:.1f} ms a turn there"
+        found.append(
+            Row(
+                name=name,
+                ratio=ours / theirs,
+                better="lower",
+                value=ours,
+                unit="ms/act",
+                about=about,
+            )
+        )
+    return found
+
+
 def main() -> None:
     """Measures, and prints the row."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     add_arguments(parser)
     asked = parser.parse_args()
-    write_rows(asked.rows, [row(100 if asked.quick else 1_000, min(asked.repeat, 3))])
+    ours = row(100 if asked.quick else 1_000, min(asked.repeat, 3))
+    write_rows(asked.rows, [ours, *peers(ours.value, 10 if asked.quick else 100)])
 
 
 if __name__ == "__main__":

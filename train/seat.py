@@ -334,7 +334,7 @@ class Seat:
             yield ChatMessage(role="user", author="human", content=view.request, time=view.now)
 
     def _fresh(self, view: View) -> list[Record]:
-        """What came since the last observation."""
+        """The records since the last observation, in order."""
         found = list(takewhile(lambda one: one.version > self._seen, reversed(view.records)))
         return found[::-1]
 

@@ -101,7 +101,7 @@ class LinePolicy:
 
 
 def offering(view: View) -> Hashable:
-    """What ``offered`` depends on, beside the brief: where it is the same, so is what is offered."""
+    """A key for ``offered``: with the same key and brief, it offers the same."""
     asked = view.open_approvals
     available = tuple(view.actions_available)
     return asked[0].version if asked else None, only_notes(view), view.participants, available

@@ -179,7 +179,7 @@ class Traveller:
 
     def _look(self, view: View, profile: JSON) -> TravellerState:
         fresh = self._outcomes.fresh(view)
-        if fresh:  # what is found may show another problem
+        if fresh:  # the new results may show another problem
             self._finds.take_in(fresh)
             self._checked = {}
         traits, goals = self._traits_of(view), self._goals_of(view, profile)

@@ -125,7 +125,7 @@ def travel_utility(
     settings: dict[str, JSON] = {"variant": variant}
     if config is not None:
         settings["convert"] = config
-    # One that waits for nothing is computed on the spot, or in a thread where somebody else would wait.
+    # Without a model nothing is awaited, so that the engine may compute it in a thread.
     scoring = score if convert is None else score_asking
     return SnapshotUtility(TRAVEL, version, scoring, config=settings)
 

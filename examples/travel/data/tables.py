@@ -29,7 +29,7 @@ __all__ = (
 Mode = Literal["self-driving", "taxi"]
 
 REMEMBERED: Final = 1 << 14
-"""How many texts are kept with what they were read as.
+"""The number of texts whose reading is kept.
 
 Both sides and the evaluation read the same plans, messages and names of places again and again. It is enough for a
 thousand sessions at once, and keeps what models invent from filling the memory of a long run.
