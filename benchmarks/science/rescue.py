@@ -111,7 +111,7 @@ def rescue_text(found: Sequence[Rescue], sessions: int) -> list[str]:
         (
             f"Of {sessions} `{_AGENT}` sessions, {len(found)} lose at least {_LOSS} of utility if the user quits at τ = {_TAU}. "
             f"A fork to `{_OTHER}` at the first of the unproductive rounds rescues {len(saved)} of them: there the same user, with the "
-            "same tolerance, keeps at least half of what was lost."
+            "same tolerance, keeps at least half of the loss."
         )
     ]
     if saved:
