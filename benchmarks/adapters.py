@@ -32,7 +32,7 @@ from duolog.scoring.live import score_sessions
 from duolog.train.blocking import Stage
 from duolog.train.rewards import reward_of
 
-__all__ = ("main",)
+__all__ = ("RUNS", "compare", "main")
 
 _CODE = Path(train.__file__).parent
 _CALLS = (
@@ -46,7 +46,7 @@ _CALLS = (
 """Calls to choose from; one is of no tool."""
 
 
-async def _compare(url: str, given: dict[str, float]) -> tuple[int, int]:
+async def compare(url: str, given: dict[str, float]) -> tuple[int, int]:
     """How many sessions the log holds, and how many rewards are those that it says."""
     async with open_log(url) as log:
         held = [one.session async for one in score_sessions(log)]
@@ -289,7 +289,7 @@ def _rewarded(episode: dict[str, Any]) -> Iterator[tuple[str, float]]:
             yield trace["info"]["duolog"]["session"], total
 
 
-_RUNS: dict[str, Callable[[str, int], dict[str, float]]] = {
+RUNS: dict[str, Callable[[str, int], dict[str, float]]] = {
     "gymnasium": run_gymnasium,
     "trl": run_trl,
     "verifiers": run_verifiers,
@@ -299,15 +299,15 @@ _RUNS: dict[str, Callable[[str, int], dict[str, float]]] = {
 def main() -> None:
     """Runs what was asked for; exits with 1 if a reward differs."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("frameworks", nargs="+", choices=sorted(_RUNS))
+    parser.add_argument("frameworks", nargs="+", choices=sorted(RUNS))
     parser.add_argument("--episodes", type=int, default=100)
     asked = parser.parse_args()
     failed = False
     for name in asked.frameworks:
         with tempfile.TemporaryDirectory() as folder:
             url = f"sqlite:///{Path(folder) / 'log.db'}"
-            given = _RUNS[name](url, asked.episodes)
-            held, same = anyio.run(_compare, url, given)
+            given = RUNS[name](url, asked.episodes)
+            held, same = anyio.run(compare, url, given)
         print(
             f"{name} {version(name)}: {len(given)} episodes, {held} sessions in the log, "
             f"{same} rewards as the log has them",

@@ -144,7 +144,7 @@ class Episode:
         self._over = anyio.Event()
         self._played: dict[str, int] = {}
         self._found: dict[str, Task] = {}
-        self._stepping = False
+        self._stepping = self._resetting = False
         self._given = _NOTHING
         self._final: Reward | None = None
         self._scored: Trajectory | None = None
@@ -201,14 +201,35 @@ class Episode:
             the human ended it.
 
         Raises:
-            InvalidInput: there is no such task, problem or persona; an argument is of the wrong type; or the
-                episode is not entered.
+            InvalidInput: there is no such task, problem or persona; an argument is of the wrong type; the
+                episode is not entered; or the reset before has not returned yet.
         """
         if self._tasks is None:
             raise InvalidInput("an episode is used as: async with Episode(log) as episode")
         _checked(
             _Beginning, problem=problem, persona=persona, seed=seed, repeat=repeat, config=config
         )
+        if self._resetting:
+            raise InvalidInput("the reset before has not returned yet: wait for it")
+        self._resetting = True
+        try:
+            return await self._begin(
+                self._tasks, task, problem, persona=persona, seed=seed, repeat=repeat, config=config
+            )
+        finally:
+            self._resetting = False
+
+    async def _begin(
+        self,
+        tasks: TaskGroup,
+        task: str | Task,
+        problem: str,
+        *,
+        persona: str,
+        seed: int,
+        repeat: int,
+        config: Mapping[str, JSON],
+    ) -> Observation:
         found = await self._task(task) if isinstance(task, str) else task
         if not callable(getattr(found, "session", None)):
             raise InvalidInput(f"{found!r:.200} is not a task: give a task, or the name of one")
@@ -236,7 +257,7 @@ class Episode:
         self.messages, self._given = [], _NOTHING
         self._observation, self._error = None, None
         self._news, self._over = anyio.Event(), anyio.Event()
-        self._tasks.start_soon(self._run, session, meter)
+        tasks.start_soon(self._run, session, meter)
         return await self._next(opening=True)
 
     async def step(self, action: Action) -> Observation:

@@ -30,7 +30,9 @@ __all__ = ("CONFIG", "Reward", "RewardFold", "RewardTerms", "RoundReward", "rewa
 CONFIG: Final = "reward"
 """The terms in the opening of a session: ``SessionOpened.config["reward"]``."""
 
-_SENTENCE: Final = re.compile(r"[^.!?\n]*\?")
+_ENDS: Final = re.compile(
+    r"(?<=[.!?\n])"
+)  # split, since a pattern of a question takes quadratic time
 _WORDS: Final = re.compile(r"\w+")
 
 
@@ -260,7 +262,9 @@ class _Questions:
             self._answered |= self._asked
             self._asked.clear()
         elif record.role == "agent":
-            for question in _SENTENCE.findall(event.text):
+            for question in _ENDS.split(event.text):
+                if not question.endswith("?"):
+                    continue
                 words = " ".join(_WORDS.findall(question.lower()))
                 if words in self._answered:
                     number = self._rounds.number

@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 import json
 import math
+from pathlib import Path
 from typing import Any, get_type_hints
 
 import anyio
 import pytest
+from duolog.benchmarks.adapters import RUNS, compare
 from duolog.engine.errors import InvalidInput, SessionClosedError
 from duolog.engine.log.open import open_log
 from duolog.train.blocking import Stage
@@ -156,3 +158,21 @@ def test_verifiers_gets_rows_and_refuses_terms_that_make_no_sense() -> None:
             setting_of(DuologEnvConfig(reward=terms))
     setting = setting_of(DuologEnvConfig(reward={"tau": 3, "price": 1, "effort": "acts"}, tau=2))
     assert (setting.reward, setting.tau) == (RewardTerms(tau=3, price=1, effort="acts"), 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("framework", ["gymnasium", "verifiers"])
+def test_a_frameworks_own_runner_gives_the_rewards_of_the_log(
+    framework: str, tmp_path: Path
+) -> None:
+    pytest.importorskip(framework, reason=f"{framework} is not installed")
+    url = f"sqlite:///{tmp_path / 'log.db'}"
+    given = RUNS[framework](url, 4)
+    assert len(given) == 4
+    assert anyio.run(compare, url, given) == (4, 4)
+
+    async def problems() -> int:
+        async with open_log(url) as log:
+            return (await log.verify()).problems
+
+    assert not anyio.run(problems)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from typing import Any
 
 import anyio
@@ -20,6 +20,7 @@ from duolog.train.blocking import BlockingEpisode, Stage
 from duolog.train.episode import Episode, EpisodeSetting
 from duolog.train.rewards import RewardTerms, reward_of
 from duolog.train.sampling import sampled_value
+from duolog.train.seat import Observation
 from trained import BOUQUET, FLORIST, call, plays
 
 
@@ -153,6 +154,35 @@ async def test_a_reset_in_the_middle_calls_the_session_off(log: Store) -> None:
         assert (await log.summary(first)).state == "cancelled"
         second = episode.session
     assert (await log.summary(second)).state == "cancelled"
+    assert not (await log.verify()).problems
+
+
+async def test_calls_at_the_same_time_are_refused_or_end_in_order(log: Store) -> None:
+    async with Episode(log) as episode:
+        await episode.reset(BOUQUET, "0", seed=5)
+        first = episode.session
+        found: dict[str, Observation | str] = {}
+
+        async def note(name: str, calling: Awaitable[Observation]) -> None:
+            try:
+                found[name] = await calling
+            except InvalidInput as error:
+                found[name] = str(error)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(note, "step", episode.step(call(*FLORIST[0])))
+            tasks.start_soon(note, "step at once", episode.step(call("wait")))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(note, "cut off", episode.step(call(*FLORIST[0], id="c2")))
+            tasks.start_soon(note, "reset", episode.reset(BOUQUET, "1", seed=5))
+            tasks.start_soon(note, "reset at once", episode.reset(BOUQUET, "2", seed=5))
+        refused = [one for one in found.values() if isinstance(one, str)]
+        assert len(refused) == 2
+        assert all("has not returned yet: wait for it" in one for one in refused)
+        assert found["cut off"].ended == "cancelled"  # type: ignore[union-attr]
+        assert (await log.summary(first)).state == "cancelled"
+        assert not (await episode.step(call("wait"))).done
+    assert [one.state async for one in log.sessions()] == ["cancelled", "cancelled"]
     assert not (await log.verify()).problems
 
 
