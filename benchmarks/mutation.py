@@ -318,8 +318,7 @@ def _tested(change: Change, number: int, seed: int) -> str:
     """The first test that notices a mutant, of those that call what it changes; empty if none does."""
     from duolog.benchmarks.mutation_coverage import callers
 
-    path, name = change.path, change.function
-    chosen = callers(f"{path}:{name}") if name else callers(f"{path}:<module>")
+    chosen = callers(change.path, change.function)
     if not chosen:
         return ""
     environment = os.environ | {_SEED: str(seed), _NUMBER: str(number)}

@@ -77,11 +77,14 @@ def pytest_sessionfinish() -> None:
     MAP.write_text(text, encoding="utf-8")
 
 
-def callers(function: str) -> list[str]:
-    """The tests that call a function, ``engine/log/decide.py:decide`` say, the fastest first.
+def callers(path: str, function: str = "") -> list[str]:
+    """The tests that call a function of a module, or any if none is named, the fastest first.
 
     Raises:
         OSError: the map was not written yet.
     """
     known = json.loads(MAP.read_text(encoding="utf-8"))
-    return [test for _, test in known.get(function, ())]
+    names = [f"{path}:{function}"] if function else [n for n in known if n.startswith(f"{path}:")]
+    return list(
+        dict.fromkeys(test for _, test in sorted(one for n in names for one in known.get(n, ())))
+    )

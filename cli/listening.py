@@ -5,13 +5,16 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Final
 
-from ..engine.errors import InvalidInput, MissingExtra
+from ..engine.errors import DuologError, InvalidInput, MissingExtra
 
 if TYPE_CHECKING:
     from pathlib import Path
     from socket import socket as Socket
 
-__all__ = ("SPARE", "address_of", "bind", "given_token", "open_files")
+    from ..interop.http.server import HttpServer
+    from ..scoring.index.sessions import SessionIndex
+
+__all__ = ("SPARE", "address_of", "bind", "follow_sessions", "given_token", "open_files")
 
 SPARE: Final = 128
 """Open files that are reserved for everything but connections."""
@@ -97,3 +100,14 @@ def open_files(wanted: int) -> int:
     most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
     return most
+
+
+async def follow_sessions(
+    index: SessionIndex, server: HttpServer, failures: list[DuologError]
+) -> None:
+    """Keeps the list of sessions up to date; if the log can no longer be read, stops the server."""
+    try:
+        await index.run()
+    except DuologError as error:
+        failures.append(error)
+        server.stop()

@@ -109,7 +109,7 @@ Resamples = Annotated[
 ResamplingSeed = Annotated[int, typer.Option(help="Seed of the resampling.")]
 NumbersAsJson = Annotated[bool, typer.Option("--json", help="Print all numbers as JSON.")]
 
-# --- where a command listens -----------------------------------------------------------------
+# --- servers ---------------------------------------------------------------------------------
 
 Host = Annotated[
     str,

@@ -18,6 +18,7 @@ from .events import EVENTS, Event, Forgotten, Role, SnapshotTaken, Unknown
 from .files import files_problem
 
 __all__ = (
+    "BEYOND",
     "BODY",
     "check_body",
     "check_envelope",
@@ -31,7 +32,9 @@ BODY: Final = Budget(size=64 * 2**20, objects=4 * 2**20, depth=100)
 """The limits of the body of an event; the event itself is one of the levels."""
 
 _INFINITE = float("inf")
-_BEYOND: Final = 2**63  # as far as every store can count
+BEYOND: Final = 2**63
+"""A number that no store can keep: the first of them."""
+
 _ROLES: Final = frozenset(get_args(Role))
 
 _FLAT: Final = frozenset(
@@ -138,8 +141,10 @@ def check_kind(kind: str, schema: int) -> None:
     if not kind:
         raise InvalidInput("an event needs a kind that is not empty")
     _check_text("the kind of an event", kind)
-    if type(schema) is not int or not 0 <= schema < _BEYOND:
-        raise InvalidInput(f"the schema of a {kind} must be a whole number from 0, not {schema!r}")
+    if type(schema) is not int or not 0 <= schema < BEYOND:
+        raise InvalidInput(
+            f"the schema of a {kind} must be a whole number from 0, not {_shown(schema)}"
+        )
 
 
 def check_envelope(
@@ -167,7 +172,7 @@ def check_envelope(
         _check_text(f"the cause of a {kind}", cause)
     if caller_id is not None and (type(caller_id) is not str or not caller_id.isascii()):
         _check_text(f"the id of a {kind}", caller_id)
-    if seen is not None and (type(seen) is not int or not 0 <= seen < _BEYOND):
+    if seen is not None and (type(seen) is not int or not 0 <= seen < BEYOND):
         raise InvalidInput(
             f"the version seen in a {kind} must be a whole number, not {_shown(seen)}"
         )

@@ -11,10 +11,11 @@ import msgspec
 from ..engine.errors import InvalidInput, LogNotFound
 from ..engine.log.contract import EventLog, Store
 from ..engine.log.open import open_log
+from ..engine.log.process import cores
 from ..engine.logger import get_logger
 from ..engine.records import TRACE, Record
 from ..engine.scorers.choice import preferred
-from ..scoring.columns.log import Shared, cores, folded
+from ..scoring.columns.log import Shared, folded
 from ..scoring.columns.rows import Folded, rows_of, trajectory_of
 from ..scoring.columns.table import Columns, ColumnsBuilder
 from ..scoring.trajectory.files import is_trajectory_file, read_trajectories

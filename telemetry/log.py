@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from types import TracebackType
@@ -166,13 +166,15 @@ def open(
             continues it, with ``.2`` behind its id and ``config["continues"]``. None to close none.
 
     Raises:
-        InvalidInput: the URL names no store; or, on entering, ``room`` is below 1 or ``on_full`` is
-            unknown.
+        InvalidInput: the URL names no store, or a setting has the wrong type; or, on entering, ``room``
+            is below 1 or ``on_full`` is unknown.
         LogNotFound: on entering, there is no log and ``create`` is false.
         LogUnavailable: on entering, the log cannot be opened, and waiting would not help: a wrong
             password, an unknown host; or it is away (``LogAway``) and ``strict``.
         NewerLog: on entering, a newer version of Duolog wrote the log.
     """
+    numbers = {"room": room, "deadline": deadline, "linger": linger, "idle_after": idle_after}
+    _check_settings(numbers, spill=spill, retention=retention)
     store = open_log(url, create=create, redact=redact)
     if spill is None:
         spill = is_on_a_server(url)
@@ -194,6 +196,21 @@ def open(
         tallies=tallies_beside(store.url, redact),
         again=None if store.url.startswith("memory:") else partial(open_log, url, redact=redact),
     )
+
+
+def _check_settings(numbers: Mapping[str, object], *, spill: object, retention: object) -> None:
+    """Refuses settings of the wrong type, which would fail later, or mean something else."""
+    for name, value in numbers.items():
+        if not isinstance(value, int | float | None) or isinstance(value, bool):
+            raise InvalidInput(f"{name} is a number, not {value!r}")
+    if not isinstance(spill, Spill | bool | None):
+        raise InvalidInput(
+            f"spill is True, False or a duolog.Spill, such as Spill(directory={spill!r}), not {spill!r}"
+        )
+    if not isinstance(retention, Retention | None):
+        raise InvalidInput(
+            f"retention is a duolog.Retention, such as Retention(age=90 * 86_400), not {retention!r}"
+        )
 
 
 @final

@@ -4,6 +4,7 @@ blocking the event loop."""
 from __future__ import annotations
 
 import asyncio
+import atexit
 import gc
 import inspect
 import os
@@ -87,10 +88,6 @@ def pytest_configure(config: pytest.Config) -> None:
     config.option.hypothesis_seed = str(config.option.seed)
 
 
-def pytest_unconfigure() -> None:
-    gc.unfreeze()  # libraries in C look at the end for what is still there
-
-
 def pytest_report_header(config: pytest.Config) -> str | None:
     seed = config.option.seed
     return None if seed is None else f"seed: {seed} (make soak SEED={seed} repeats this run)"
@@ -101,6 +98,7 @@ def pytest_collection() -> Generator[None, object, object]:
     """Collects tests without collecting garbage, which is little. Imported modules are frozen, so that
     they are not examined repeatedly. Later garbage is collected more rarely than usual."""
     gc.disable()
+    atexit.register(gc.unfreeze)  # libraries in C look at the end for what is still there
     try:
         return (yield)
     finally:

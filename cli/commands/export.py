@@ -129,7 +129,7 @@ def export_command(
             return await _export_records(opened, file, names)
         if form == "trajectories" or form == "rounds" or form == "sessions":
             from ...scoring.trajectory.options import Options
-            from ..trajectory_export import export_trajectories
+            from ..exporting import export_trajectories
 
             options = Options(rounds=rounds or "handoff", utility=utility, judge=judge or "auto")
             return await export_trajectories(
@@ -178,7 +178,7 @@ def _export_directory(
     follow: bool,
 ) -> None:
     from ...scoring.trajectory.options import Options
-    from ..table_export import export_directory
+    from ..exporting import export_directory
 
     options = Options(rounds=rounds or "handoff", utility=utility, judge=judge or "auto")
     export_directory(log, directory, options, records=records, follow=follow)

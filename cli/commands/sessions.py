@@ -138,7 +138,8 @@ async def _found(
     options: Options,
     url: str,
 ) -> AsyncIterator[ListedSession]:
-    from ...scoring.columns.log import Shared, cores
+    from ...engine.log.process import cores
+    from ...scoring.columns.log import Shared
     from ...scoring.index.select import select
     from ..text.progress import RecordProgress
 

@@ -11,7 +11,7 @@ from ...engine.errors import InvalidInput
 from .. import options
 from ..app import app
 from ..arguments import example
-from ..listening import SPARE, address_of, bind, given_token, open_files
+from ..listening import SPARE, address_of, bind, follow_sessions, given_token, open_files
 from ..lookup import existing_log, log_at
 from ..output import command_name, output_rules, print_json, say
 from ..runtime import collect_rarely, requests_to_end, run
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from ...experiments.studies.recruiting import Places, Recruits
     from ...interop.http.limits import HttpLimits
     from ...interop.http.server import HttpServer
-    from ...scoring.index.sessions import SessionIndex
 
 __all__ = ("study",)
 
@@ -306,7 +305,7 @@ async def _serve(
         )
         server = HttpServer(app_, stopping, limits)
         collect_rarely()
-        tasks.start_soon(_follow, workbench.sessions, server, failures)
+        tasks.start_soon(follow_sessions, workbench.sessions, server, failures)
         tasks.start_soon(
             _announce, server, plan, address_of(bound), recruits.secret("operator"), token
         )
@@ -315,17 +314,6 @@ async def _serve(
         tasks.cancel_scope.cancel()
     if failures:
         raise failures[0]
-
-
-async def _follow(index: SessionIndex, server: HttpServer, failures: list[DuologError]) -> None:
-    """Keeps the list of sessions up to date; if the log can no longer be read, stops the server."""
-    from ...engine.errors import DuologError
-
-    try:
-        await index.run()
-    except DuologError as error:
-        failures.append(error)
-        server.stop()
 
 
 async def _announce(

@@ -11,7 +11,7 @@ from ...engine.errors import InvalidInput
 from .. import options
 from ..app import app
 from ..arguments import example
-from ..listening import SPARE, address_of, bind, given_token, open_files
+from ..listening import SPARE, address_of, bind, follow_sessions, given_token, open_files
 from ..lookup import existing_log, log_at, name_of
 from ..output import say
 from ..runtime import collect_rarely, requests_to_end, run
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from ...engine.log.contract import Store
     from ...interop.http.limits import HttpLimits
     from ...interop.http.server import HttpServer
-    from ...scoring.index.sessions import SessionIndex
 
 __all__ = ("workbench_command",)
 
@@ -253,7 +252,7 @@ async def _serve(
         app = make_workbench(workbench, hosts, parts, proxy_header=proxy_header)
         server = HttpServer(app, stopping, limits)
         collect_rarely()
-        tasks.start_soon(_follow, workbench.sessions, server, failures)
+        tasks.start_soon(follow_sessions, workbench.sessions, server, failures)
         if send is not None:
             tasks.start_soon(send_alerts, log, workbench.alerts, send, options)
         address = address_of(bound)
@@ -280,17 +279,6 @@ def _links_file(url: str) -> Path | None:
     """The file next to a log that lists its shared links; None if the log is not a file."""
     path = url.removeprefix("sqlite:///").partition("?")[0]
     return Path(f"{path}.links") if url.startswith("sqlite:///") else None
-
-
-async def _follow(index: SessionIndex, server: HttpServer, failures: list[DuologError]) -> None:
-    """Keeps the list of sessions up to date; if the log can no longer be read, stops the server."""
-    from ...engine.errors import DuologError
-
-    try:
-        await index.run()
-    except DuologError as error:
-        failures.append(error)
-        server.stop()
 
 
 async def _announce(server: HttpServer, links: list[str], log: str, opened: bool) -> None:

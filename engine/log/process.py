@@ -1,4 +1,4 @@
-"""Which process a log was opened in: a fork takes neither its threads nor its locks along."""
+"""This process: its forks, which have neither the threads nor the locks of a log, and its processors."""
 
 from __future__ import annotations
 
@@ -9,10 +9,17 @@ from weakref import WeakSet
 
 from ..errors import LogClosed
 
-__all__ = ("CURRENT", "OwnProcess", "keep_in_forks")
+__all__ = ("CURRENT", "OwnProcess", "cores", "keep_in_forks")
 
 CURRENT: Final = [os.getpid()]
 """The number of this process, renewed in forks: asking the system takes longer than a check may."""
+
+
+def cores() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # only some systems have it
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 @final

@@ -33,7 +33,7 @@ Answer: TypeAlias = Callable[[ModelRequest], Awaitable[ModelReply]]
 Price: TypeAlias = Callable[[str, int, int], float | None]
 """US dollars for a model, prompt tokens and completion tokens; None if unknown."""
 
-_RATING = "3"  # the reply to those who have no rules: judges
+_RATING = "3"  # the reply to judges, which rules do not play
 
 THINKING = 60
 """Estimated completion tokens that a model spends on thoughts, in addition to its decision."""

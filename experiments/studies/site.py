@@ -18,7 +18,7 @@ from starlette.routing import Route
 from ...engine.errors import InvalidInput
 from ...engine.events import JSON
 from ...interop.http.responses import as_json, problem
-from ...interop.workbench.access.body import read_body
+from ...interop.workbench.access.body import decoded_body, read_body
 from ...interop.workbench.access.entering import let_in
 from ...interop.workbench.access.identity import Identity
 from ...interop.workbench.app import Part
@@ -273,7 +273,7 @@ class _Routes:
         name = self._known(request)
         if name is None:
             return _stranger()
-        said = _decoded(_decode_consent, await read_body(request, _BODY))
+        said = await decoded_body(request, _decode_consent, _BODY)
         if said.agreed:  # before that, nothing of them is kept
             if (await self._people.step(name)).kind == "full":
                 raise InvalidInput("this study has all the participants that it needs")
@@ -288,7 +288,7 @@ class _Routes:
         name = self._known(request)
         if name is None:
             return _stranger()
-        given = _decoded(_decode_answers, await read_body(request, _BODY))
+        given = await decoded_body(request, _decode_answers, _BODY)
         await self._people.answer(name, given.questionnaire, given.place, given.answers)
         return as_json({"next": "/study"})
 
@@ -297,7 +297,7 @@ class _Routes:
         name = self._known(request)
         if name is None:
             return _stranger()
-        place = _decoded(_decode_begin, await read_body(request, _BODY)).place
+        place = (await decoded_body(request, _decode_begin, _BODY)).place
         session = await self._sittings.begin(name, place)
         response = as_json({"next": _seat_address(session)})
         return await self._let_in(request, response, session)
@@ -371,13 +371,6 @@ def _seat_address(session: str) -> str:
 
 def _stranger() -> Response:
     return problem(401, "open the study by its link again")
-
-
-def _decoded(decode: Callable[[bytes], T], data: bytes) -> T:
-    try:
-        return decode(data)
-    except (msgspec.DecodeError, ValueError) as error:
-        raise InvalidInput(f"the body is not what this takes: {error}") from None
 
 
 def _buttons(does: Literal["consent", "begin", "withdraw"], *choices: tuple[str, str]) -> Html:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, TypeAlias, final
+from typing import Final, final
 
 import anyio
 import anyio.to_thread
@@ -14,7 +14,7 @@ from ...engine import codec
 from ...engine.errors import CodecError, DuologError, InvalidInput
 from ...engine.events import ModelCalled, SessionOpened, Tokens
 from ...engine.log.contract import EventLog
-from ...engine.plugins import PluginCall
+from ...engine.log.exchange.jsonl_export import Progress, call_progress
 from ...engine.records import TRACE, Draft, Record
 from ...engine.text import quantity
 from .batches import BATCH, BYTES, Part, Run, next_batch, read_from, unfit
@@ -239,8 +239,6 @@ def _other(record: Record) -> str:
 
 _KEPT: Final = 1 << 24  # bytes of bodies that are kept instead of being read again
 
-_Progress: TypeAlias = Callable[[int], None]
-
 
 class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of an import.
@@ -279,7 +277,7 @@ class Survey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def survey_foreign(
-    source: Path, importer: Importer, reading: Reading, *, progress: _Progress | None = None
+    source: Path, importer: Importer, reading: Reading, *, progress: Progress | None = None
 ) -> Survey:
     """Reads a source through without taking anything.
 
@@ -302,7 +300,7 @@ async def survey_foreign(
             raise batch.error
         problems += await anyio.to_thread.run_sync(_problems, batch.parts)
         events += sum(len(part.drafts) for part in batch.parts if isinstance(part, Run))
-        _call(progress, events)
+        call_progress(progress, events)
         size += batch.size
         if size <= _KEPT:
             kept += batch.parts
@@ -331,7 +329,7 @@ async def import_foreign(
     keep_going: bool = False,
     look_first: bool = True,
     survey: Survey | None = None,
-    progress: _Progress | None = None,
+    progress: Progress | None = None,
 ) -> ImportResult:
     """Takes the sessions in a source into a log.
 
@@ -365,9 +363,9 @@ async def import_foreign(
     if survey is not None and survey.parts is not None:
         for part in survey.parts:
             await taking.take(part)
-            _call(progress, taking.done)
+            call_progress(progress, taking.done)
         await taking.finish()
-        _call(progress, taking.done)
+        call_progress(progress, taking.done)
     else:
         await _read(taking, source, importer, reading, progress)
     if not taking.counted:
@@ -383,24 +381,18 @@ async def _read(
     source: Path,
     importer: Importer,
     reading: Reading,
-    progress: _Progress | None,
+    progress: Progress | None,
 ) -> None:
     """Takes all that is read from a source."""
     found = read_from(source, importer, reading)
     while batch := await anyio.to_thread.run_sync(next_batch, found, reading.redact):
         for part in batch.parts:
             await taking.take(part)
-        _call(progress, taking.done)
+        call_progress(progress, taking.done)
         if batch.error is not None:
             await taking.break_off(batch.error)
     await taking.finish()
-    _call(progress, taking.done)
-
-
-def _call(progress: _Progress | None, done: int) -> None:
-    if progress is not None:
-        with PluginCall("progress"):
-            progress(done)
+    call_progress(progress, taking.done)
 
 
 @final

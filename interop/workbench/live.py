@@ -27,7 +27,7 @@ from .events import message, position_of, streaming
 from .frame import page
 from .markup.agents import AgentMarks
 from .markup.html import Html, Node, tag
-from .sessions.rows import outcome, session_title, utility_cell
+from .sessions.rows import label_of, outcome, session_title, utility_cell
 from .state import Workbench
 
 __all__ = ("LiveSessions", "Urgency", "live_messages", "live_routes", "open_row", "urgency")
@@ -189,7 +189,7 @@ def open_row(
         marks: of the agents.
     """
     used = [tag("span", f"τ{tau}", class_="tau") for tau in sorted(line.stops(taus))]
-    stall, agent = line.stall, summary.group.get("agent", "")
+    stall, agent = line.stall, label_of(summary, line, "agent")
     virtual = is_virtual(summary.opened)
     when = lasted(summary.opened, summary.last) if virtual else day_or_hour(summary.last)
     contents: list[Node] = [

@@ -31,7 +31,7 @@ from ...scoring.reviews import (
     read_reviews,
 )
 from ..http.responses import as_json
-from .access.body import read_body
+from .access.body import decoded_body
 from .access.guard import identity_of
 from .access.roles import operators, readers
 from .frame import page
@@ -96,10 +96,7 @@ class _Routes:
 
     async def add(self, request: Request) -> Response:
         """Adds a review to sessions; says which of them it could not be added to, and why."""
-        try:
-            asked = _decode(await read_body(request, self._workbench.limits.body))
-        except msgspec.DecodeError as error:
-            raise InvalidInput(f"cannot read the review: {error}") from error
+        asked = await decoded_body(request, _decode, self._workbench.limits.body)
         if not 0 < len(asked.sessions) <= _AT_ONCE:
             raise InvalidInput(
                 f"a review is for 1 to {_AT_ONCE} sessions, not {len(asked.sessions):,}"

@@ -15,7 +15,7 @@ from ...engine.events import SessionOpened
 from ...engine.log.contract import EventLog
 from ...scoring.display.texts import moment, shorten
 from ..http.responses import as_json
-from .access.body import read_body
+from .access.body import decoded_body
 from .access.identity import Identity, WorkbenchRole
 from .access.roles import operators
 from .access.sharing import Link
@@ -96,10 +96,7 @@ class _Routes:
 
     async def make(self, request: Request) -> Response:
         """Makes a link; its token is in this answer only."""
-        try:
-            wanted = _decode_wanted(await read_body(request, self._workbench.limits.body))
-        except msgspec.DecodeError as error:
-            raise InvalidInput(f"cannot read the request for a link: {error}") from error
+        wanted = await decoded_body(request, _decode_wanted, self._workbench.limits.body)
         if wanted.role != "participant":
             identity = Identity(wanted.role)
         elif wanted.actor in await people_in(self._workbench.log, wanted.session):
@@ -111,10 +108,7 @@ class _Routes:
 
     async def revoke(self, request: Request) -> Response:
         """Revokes a link."""
-        try:
-            asked = _decode_revoked(await read_body(request, self._workbench.limits.body))
-        except msgspec.DecodeError as error:
-            raise InvalidInput(f"cannot read which link to revoke: {error}") from error
+        asked = await decoded_body(request, _decode_revoked, self._workbench.limits.body)
         await self._workbench.links.revoke(asked.id)
         return as_json({"revoked": asked.id})
 

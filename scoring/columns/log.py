@@ -45,7 +45,6 @@ __all__ = (
     "PartRequest",
     "Shared",
     "changed_rows",
-    "cores",
     "fold_part",
     "folded",
 )
@@ -81,13 +80,6 @@ class Shared(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     processes: int
     on_ended: Callable[[str], None] = _say_nothing
-
-
-def cores() -> int:
-    """How many processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):  # only some systems have it
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 class PartRequest(msgspec.Struct, frozen=True, kw_only=True):

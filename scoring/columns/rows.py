@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, TypeAlias, final
+from typing import Final, TypeAlias, TypeVar, final
 
 import msgspec
 
@@ -68,6 +68,8 @@ PROCESS_MEASURES: Final = (
     "looping_acts",
 )
 """Numbers of ``Process``: columns of the session table, in the order of a report."""
+
+V = TypeVar("V")
 
 RoundRow: TypeAlias = Point
 """A row of the round table."""
@@ -285,9 +287,9 @@ def trajectory_of(folded: Folded) -> Trajectory:
     )
 
 
-def in_64_bits(value: int | None) -> int | None:
-    """A seed as Parquet can hold it: None if it needs more than 64 bits."""
-    return value if value is None or -(2**63) <= value < 2**63 else None
+def in_64_bits(value: V) -> V | None:
+    """A value as Parquet can hold it: None for a whole number that needs more than 64 bits, as a seed may."""
+    return None if isinstance(value, int) and not -(2**63) <= value < 2**63 else value
 
 
 @final

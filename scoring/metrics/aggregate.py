@@ -24,6 +24,7 @@ from ..trajectory.tolerance import check_taus
 from .buckets import make_buckets, token_ratios
 from .curves import MEASURED, effort_curve, round_columns, round_curve
 from .formal import formal_values
+from .numbers import known, whole
 from .paper import TOO_FEW, cut_length, is_silent, paper_values
 from .results import (
     MOST_MISSING,
@@ -575,12 +576,12 @@ class _ReportFold:
                 group=labels,
                 baseline=values is None,
                 all_rounds=int(facts.rounds[row]),
-                first=None if values is None else _number(values.first[row]),
-                final=None if values is None else _number(values.final[row]),
-                overall=None if values is None else _number(values.overall[row]),
-                performance=_number(facts.performance[row]),
-                agent_tokens=_whole(columns.agent_tokens[row]),
-                human_tokens=_whole(columns.human_tokens[row]),
+                first=None if values is None else known(values.first[row]),
+                final=None if values is None else known(values.final[row]),
+                overall=None if values is None else known(values.overall[row]),
+                performance=known(facts.performance[row]),
+                agent_tokens=whole(columns.agent_tokens[row]),
+                human_tokens=whole(columns.human_tokens[row]),
             )
             for row in rows.tolist()
         ]
@@ -721,11 +722,3 @@ def _tally(numbers: Integers) -> dict[int, int]:
 def _share(count: int, sessions: int) -> Share:
     low, high = wilson(count, sessions)
     return Share(count=count, share=count / sessions, low=low, high=high)
-
-
-def _number(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
-
-
-def _whole(value: float) -> int | None:
-    return None if np.isnan(value) else int(value)

@@ -39,7 +39,7 @@ from ..trajectory.points import Trajectory
 from ..trajectory.tolerance import check_taus
 from .aggregate import LABELS
 from .formal import formal_values
-from .numbers import mean
+from .numbers import known, mean
 from .results import Estimate
 from .sample import Sample
 from .values import MISSING, Facts, Values
@@ -172,7 +172,7 @@ def counterfactual_drops(
     facts = Facts(source)
     values = formal_values(facts, ordered)
     ends = {
-        place: tuple([_known(end) for end in Facts(others).performance])
+        place: tuple([known(end) for end in Facts(others).performance])
         for place, others in continuations.items()
     }
     drops: list[CounterfactualDrop] = []
@@ -222,7 +222,7 @@ def _continued(
     if not facts.valued[row]:
         return Continued(session=session, tau=tau, reason=MISSING[int(facts.missing[row])])
     final = float(values.final[row])
-    stopped = _known(values.stops[tau][row])
+    stopped = known(values.stops[tau][row])
     if stopped is None:
         return Continued(session=session, tau=tau, final=final, reason=_UNKNOWN)
     observed = stopped - final
@@ -244,10 +244,6 @@ def _continued(
         observed=observed,
         reason=_NO_CONTINUATION if without is None else None,
     )
-
-
-def _known(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
 
 
 def _drop(

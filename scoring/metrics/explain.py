@@ -13,6 +13,7 @@ from ..columns.table import Columns, columns_of
 from ..trajectory.points import NO_ROUND, Trajectory
 from ..trajectory.tolerance import check_taus
 from .formal import formal_values
+from .numbers import known
 from .paper import TOO_FEW, is_silent, paper_values
 from .results import Convention
 from .values import MISSING, Facts
@@ -162,11 +163,11 @@ def explain(
     last, overall = int(found.last[0]), float(found.overall[0])
     marks = [note.updated if formal else note.value is not None for note in rounds[:last]]
     walk = facts.at(np.arange(1, last + 1), np.zeros(last, np.int64))
-    first, gain = _known(found.first[0]), _known(found.gain[0])
+    first, gain = known(found.first[0]), known(found.gain[0])
     reference, kept = float(found.reference[0]), int(found.kept[0])
     stops = []
     for tau in asked:
-        at, value = int(found.reached[tau][0]) or None, _known(found.stops[tau][0])
+        at, value = int(found.reached[tau][0]) or None, known(found.stops[tau][0])
         used = kept if at is None else at if formal else at - 1
         stops.append(
             StopNote(
@@ -199,10 +200,6 @@ def explain(
     )
 
 
-def _known(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
-
-
 def _rounds(columns: Columns, length: int | None, *, waits: bool) -> tuple[RoundNote, ...]:
     notes = []
     run: int | None = 0
@@ -217,8 +214,8 @@ def _rounds(columns: Columns, length: int | None, *, waits: bool) -> tuple[Round
         notes.append(
             RoundNote(
                 round=index + 1,
-                value=_known(table.value[index]),
-                utility=_known(table.utility[index]),
+                value=known(table.value[index]),
+                utility=known(table.utility[index]),
                 rating=rating or None,
                 updated=bool(table.updated[index]),
                 stale=bool(table.stale[index]),

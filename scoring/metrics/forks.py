@@ -13,6 +13,7 @@ import numpy as np
 
 from ..columns.table import Columns, column_of, columns_of
 from ..trajectory.points import NO_ROUND, Trajectory
+from .numbers import known, whole
 from .results import Estimate
 from .sample import Sample
 from .values import MISSING, Facts
@@ -132,9 +133,9 @@ def without_forks(source: Columns | Iterable[Trajectory]) -> Columns:
 
 def _fork(facts: Facts, fork: int, origin: int | None) -> Fork:
     columns = facts.columns
-    at = _whole(columns.forked_at[fork])
-    then = None if origin is None else _known(facts.performance[origin])
-    now = _known(facts.performance[fork])
+    at = whole(columns.forked_at[fork])
+    then = None if origin is None else known(facts.performance[origin])
+    now = known(facts.performance[fork])
     reason = None
     if origin is None:
         reason = "its origin is not among the sessions"
@@ -147,7 +148,7 @@ def _fork(facts: Facts, fork: int, origin: int | None) -> Fork:
     return Fork(
         session=columns.session[fork],
         origin=columns.forked_from.of(fork) or "",
-        version=_whole(columns.forked_version[fork]) or 0,
+        version=whole(columns.forked_version[fork]) or 0,
         round=at,
         before=_before(facts, fork, at or 0),
         then=then,
@@ -168,21 +169,13 @@ def _before(facts: Facts, row: int, forked_at: int) -> float | None:
     """The utility before the first own round of a fork."""
     before = min(forked_at - 1, int(facts.rounds[row]))
     if before > 0:
-        return _known(facts.columns.rounds.utility[facts.columns.starts[row] + before - 1])
+        return known(facts.columns.rounds.utility[facts.columns.starts[row] + before - 1])
     return 0.0 if facts.valued[row] else None
 
 
 def _effort(columns: Columns, row: int) -> Mapping[str, float | None]:
     names = columns.measures.of(row) or ()
-    return {name: _known(columns.effort[name][row]) for name in names}
-
-
-def _known(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
-
-
-def _whole(value: float) -> int | None:
-    return None if np.isnan(value) else int(value)
+    return {name: known(columns.effort[name][row]) for name in names}
 
 
 def _group(forks: Sequence[Fork], resamples: int, seed: str) -> ForkGroup:

@@ -11,7 +11,17 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ("mean", "quantile", "sem")
+__all__ = ("known", "mean", "quantile", "sem", "whole")
+
+
+def known(value: float) -> float | None:
+    """A value of a column; None if it is missing."""
+    return None if math.isnan(value) else float(value)
+
+
+def whole(value: float) -> int | None:
+    """A value of a column of whole numbers; None if it is missing."""
+    return None if math.isnan(value) else int(value)
 
 
 def mean(values: Iterable[float]) -> float | None:

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import BinaryIO, Literal, TypeAlias
 
 from ...engine.errors import MissingExtra
 from ...engine.log.summary import FORGOTTEN
-from ..columns.rows import SessionRow
+from ..columns.rows import SessionRow, in_64_bits
 from ..metrics.formal import formal_values
-from ..metrics.numbers import mean
+from ..metrics.numbers import known, mean
 from ..metrics.values import Facts, Values
 from ..trajectory.effort import MEASURES
 from ..trajectory.points import Trajectory, counted
 
-__all__ = ("TidyRow", "TidyTable", "in_64_bits", "tidy_rows", "write_csv", "write_parquet")
+__all__ = ("TidyRow", "TidyTable", "tidy_rows", "write_csv", "write_parquet")
 
 TidyTable: TypeAlias = Literal["rounds", "sessions"]
 """A row per round, or a row per session."""
@@ -131,11 +130,6 @@ def write_parquet(rows: Sequence[TidyRow], file: BinaryIO) -> None:
     parquet.write_table(arrow.table(columns), file)
 
 
-def in_64_bits(value: _Value) -> _Value:
-    """A value as Parquet can hold it: None for a whole number that needs more than 64 bits, as a seed may."""
-    return None if isinstance(value, int) and not -(2**63) <= value < 2**63 else value
-
-
 def _type(arrow: object, name: str) -> object:
     """The type of a column, which is the same even if all of its values are missing."""
     kind = "string"
@@ -171,20 +165,16 @@ def _session(item: Trajectory, values: Values, at: int) -> TidyRow:
     row: TidyRow = {
         "rounds": len(points),
         "evaluated": item.evaluated,
-        "first": _number(values.first[at]),
-        "final": _number(values.final[at]),
-        "overall": _number(values.overall[at]),
-        "gain": _number(values.gain[at]),
+        "first": known(values.first[at]),
+        "final": known(values.final[at]),
+        "overall": known(values.overall[at]),
+        "gain": known(values.gain[at]),
         "stale_rounds": sum(point.stale for point in points),
         "ratings": len(ratings),
         "mean_rating": mean(ratings),
         "estimated_tokens": item.estimated,
     }
     return row | _effort(item.points[-1].effort if item.points else {})
-
-
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else float(value)
 
 
 def _effort(effort: Mapping[str, float | None]) -> TidyRow:

@@ -110,6 +110,7 @@ def _quiet() -> Iterator[None]:
     before, sys.unraisablehook = sys.unraisablehook, lambda _: None
     # Imported modules stay; the little that a run leaves is collected before the next.
     gc.collect()
+    frozen = gc.get_freeze_count() > 0
     gc.freeze()
     own, server = logging.getLogger("duolog"), logging.getLogger("uvicorn.error")
     level, disabled = own.level, server.disabled
@@ -118,7 +119,10 @@ def _quiet() -> Iterator[None]:
     try:
         yield
     finally:
-        gc.unfreeze()
+        if (
+            not frozen
+        ):  # what the process froze stays so: each later collection would look through it
+            gc.unfreeze()
         gc.collect()
         own.setLevel(level)
         server.disabled = disabled

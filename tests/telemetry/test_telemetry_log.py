@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import inspect
 import random
+import re
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import anyio
 import duolog
@@ -490,3 +492,20 @@ async def test_a_watch_is_started_once() -> None:
         updates = log.watch().start()
         with pytest.raises(InvalidInput, match="started once"):
             updates.start()
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"idle_after": "7d"}, "idle_after is a number, not '7d'"),
+        ({"room": True}, "room is a number, not True"),
+        ({"linger": "5ms"}, "linger is a number, not '5ms'"),
+        ({"spill": "/tmp/spill"}, "such as Spill"),
+        ({"retention": "90d"}, "such as Retention"),
+    ],
+)
+def test_a_setting_of_the_wrong_type_is_refused_at_once(
+    setting: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InvalidInput, match=re.escape(message)):
+        duolog.open("memory://", **setting)

@@ -26,11 +26,20 @@ from ...errors import CodecError, InvalidInput, LogUnavailable
 from ...events import Role
 from ...plugins import PluginCall
 from ...records import Record
-from ...validation import BODY
+from ...validation import BEYOND, BODY
 from ..contract import EventLog
 from .output_file import output_file
 
-__all__ = ("BATCH", "Lines", "Progress", "export_jsonl", "from_jsonl", "open_lines", "to_jsonl")
+__all__ = (
+    "BATCH",
+    "Lines",
+    "Progress",
+    "call_progress",
+    "export_jsonl",
+    "from_jsonl",
+    "open_lines",
+    "to_jsonl",
+)
 
 Progress: TypeAlias = Callable[[int], None]
 """Called now and then with the number of records done so far."""
@@ -104,7 +113,7 @@ def from_jsonl(line: bytes) -> Record:
         raise InvalidInput("no record: it nests without end") from error
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise InvalidInput(f"no record: {error}") from error
-    if found.version < 1 or not found.session or not found.stream:
+    if not 1 <= found.version < BEYOND or not found.session or not found.stream:
         raise InvalidInput("no record: it needs a session, a stream and a version from 1")
     body: bytes | None = bytes(found.body)
     if found.text is not None:
@@ -190,13 +199,14 @@ async def _write(
         if len(lines) >= BATCH:
             await anyio.to_thread.run_sync(file.write, b"".join(lines))
             lines.clear()
-            _call(progress, count)
+            call_progress(progress, count)
     await anyio.to_thread.run_sync(file.write, b"".join(lines))
-    _call(progress, count)
+    call_progress(progress, count)
     return count
 
 
-def _call(progress: Progress | None, count: int) -> None:
+def call_progress(progress: Progress | None, count: int) -> None:
+    """Says how many records are done, if anybody wants to know."""
     if progress is not None:
         with PluginCall("progress"):
             progress(count)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar
 
+import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from ....engine.budget import Budget
+from ....engine.errors import InvalidInput
 from ...http.bodies import CLOSE, receive
 
-__all__ = ("read_body",)
+__all__ = ("decoded_body", "read_body")
+
+T = TypeVar("T")
 
 _VALUES: Final = 1 << 16
 
@@ -32,3 +37,16 @@ async def read_body(request: Request, most: int) -> bytes:
     data = await receive(request, budget)
     budget.check_json(data)
     return data
+
+
+async def decoded_body(request: Request, decode: Callable[[bytes], T], most: int) -> T:
+    """The body of a request, decoded; see ``read_body``.
+
+    Raises:
+        InvalidInput: it is not what the decoder takes.
+    """
+    data = await read_body(request, most)
+    try:
+        return decode(data)
+    except (msgspec.DecodeError, ValueError) as error:
+        raise InvalidInput(f"cannot read the request: {error}") from error

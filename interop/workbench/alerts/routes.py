@@ -17,7 +17,7 @@ from ....scoring.display.texts import shorten
 from ....scoring.index.sessions import SessionIndex
 from ...http.responses import as_json
 from ...http.sse import EventStream
-from ..access.body import read_body
+from ..access.body import decoded_body
 from ..access.guard import identity_of
 from ..access.roles import operators, readers
 from ..events import message, streaming
@@ -84,10 +84,7 @@ class _Changing:
         return as_json({"removed": text})
 
     async def _asked(self, request: Request) -> str:
-        try:
-            return _decode(await read_body(request, self._workbench.limits.body)).rule
-        except msgspec.DecodeError as error:
-            raise InvalidInput(f"cannot read the rule: {error}") from error
+        return (await decoded_body(request, _decode, self._workbench.limits.body)).rule
 
 
 async def alert_messages(

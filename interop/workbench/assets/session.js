@@ -80,8 +80,9 @@ const readStateCalmly = calmly(readState, 120); // while records come, each of w
 const readStrip = async () => {
   const { html } = await get("/v1/session/strip", { session });
   byId("strip").replaceChildren(pieces(html));
-  if (model.at !== null)
-    timeline.measured(await get("/v1/session/state", { session, at: model.count }));
+  if (model.at === null) return;
+  timeline.measured(await get("/v1/session/state", { session, at: model.count }));
+  showJumps();
 };
 const readStripCalmly = calmly(
   () =>

@@ -21,6 +21,7 @@ from ....engine.errors import CodecError
 from ....engine.events import (
     ACTS,
     ActionResolved,
+    ActorFailed,
     ApprovalAsked,
     ApprovalGiven,
     MessageSent,
@@ -276,6 +277,7 @@ class WordsFold:
     Attributes:
         closed: the event that closed the session.
         said: the last message of a human.
+        failed: the last failure of an actor; empty if there was none.
         unanswered: the agent and the text of the last message to which no human has reacted; None
             if there is none.
     """
@@ -283,6 +285,7 @@ class WordsFold:
     def __init__(self) -> None:
         self.closed: SessionClosed | None = None
         self.said = ""
+        self.failed = ""
         self.unanswered: tuple[str, str] | None = None
 
     def feed(self, record: Record) -> None:
@@ -297,6 +300,8 @@ class WordsFold:
         elif role == "agent" and kind == "MessageSent":
             if isinstance(event := record.event, MessageSent):
                 self.unanswered = record.actor, event.text
+        elif kind == "ActorFailed" and isinstance(event := record.event, ActorFailed):
+            self.failed = f"{event.type}: {event.error}"
         elif kind == "SessionClosed" and isinstance(event := record.event, SessionClosed):
             self.closed = event
 

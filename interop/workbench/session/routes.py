@@ -21,7 +21,7 @@ from ....engine.log.exchange.jsonl_export import to_jsonl
 from ....scoring.display.texts import is_virtual
 from ...http.responses import as_json
 from ...http.sse import EventStream
-from ..access.body import read_body
+from ..access.body import decoded_body
 from ..access.guard import identity_of
 from ..access.identity import Identity
 from ..access.roles import Endpoint, operators, readers
@@ -235,10 +235,7 @@ class _Routes:
 
     async def fork(self, request: Request) -> Response:
         """Begins a fork of it at a moment."""
-        try:
-            asked = _fork(await read_body(request, self._workbench.limits.body))
-        except msgspec.DecodeError as error:
-            raise InvalidInput(f"cannot read the request for a fork: {error}") from error
+        asked = await decoded_body(request, _fork, self._workbench.limits.body)
         if self._workbench.forks is None:
             raise HTTPException(404, "this server cannot fork sessions")
         reading = await self._readings.of(asked.session, identity_of(request))

@@ -49,7 +49,7 @@ def session_strip(
     """
     now = reading.now()
     cells = [
-        _cell("Outcome", outcome(summary, line), _why(reading)),
+        _cell("Outcome", outcome(summary, line), _why(reading), _last_words(reading)),
         _utility(now, line),
         _effort(now),
         _cost(now, line.row),
@@ -74,9 +74,17 @@ def _why(reading: SessionReading) -> Node:
     if closed.reason == "tolerance":
         return f"by the engine, since users give up here: {shorten(closed.detail, _QUOTE)}"
     by = f"by {shorten(closed.by, _NAME)}"
-    if closed.detail:
-        return f"{by}: “{shorten(closed.detail, _QUOTE)}”"
+    reason = closed.detail or (reading.words.failed if closed.reason == "failed" else "")
+    if reason:
+        return f"{by}: “{shorten(reason, _QUOTE)}”"
     return f"{by}, after “{shorten(said, _QUOTE)}”" if said else by
+
+
+def _last_words(reading: SessionReading) -> Node:
+    """The words of the human before they left, if the session says something else about its end."""
+    closed, said = reading.words.closed, reading.words.said
+    left = closed is not None and closed.detail and closed.reason in ("abandoned", "tolerance")
+    return f"last: “{shorten(said, _QUOTE)}”" if left and said else None
 
 
 def _utility(now: Trajectory, line: SessionLine) -> Html:

@@ -36,6 +36,7 @@ __all__ = (
     "class_of",
     "columns_of",
     "effort_text",
+    "label_of",
     "outcome",
     "session_row",
     "session_title",
@@ -158,7 +159,7 @@ def session_row(
         marks: of the agents.
         snippet: the text around the first match of a search.
     """
-    agent, user, model = (summary.group.get(label, "") for label in ("agent", "user", "model"))
+    agent, user, model = (label_of(summary, line, label) for label in ("agent", "user", "model"))
     tokens = None if line is None else line.row.agent_tokens
     cells: Mapping[str, Node] = {
         "session": [session_title(summary), _fork(line)],
@@ -192,6 +193,11 @@ def session_row(
         data_position=summary.position,
         data_measured=line is not None,
     )
+
+
+def label_of(summary: SessionSummary, line: SessionLine | None, label: str) -> str:
+    """A label of a session; of one without it, what its participants say. Empty if neither is known."""
+    return summary.group.get(label) or ("" if line is None else line.row.labels.get(label, ""))
 
 
 def class_of(column: Column) -> str:

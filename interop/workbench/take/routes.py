@@ -13,14 +13,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ....engine.errors import CodecError, InvalidInput, SessionClosedError, StaleBase
+from ....engine.errors import CodecError, SessionClosedError, StaleBase
 from ....engine.events import EffortObserved, SessionOpened, SnapshotTaken
 from ....engine.files import output_text
 from ....engine.records import Draft, Record
 from ....engine.session.context import ActorContext
 from ....engine.session.decisions import Act, Approve, Rate, Say, Submit, Verb
 from ...http.responses import as_json, problem
-from ..access.body import read_body
+from ..access.body import decoded_body
 from ..access.disclosure import Disclosure
 from ..access.guard import identity_of
 from ..access.identity import Identity
@@ -218,7 +218,7 @@ class _Routes:
 
     async def begin(self, request: Request) -> Response:
         """Begins a session; gives it, and a link for each of its people."""
-        wanted = _decoded(_decode_new, await read_body(request, self._workbench.limits.body))
+        wanted = await decoded_body(request, _decode_new, self._workbench.limits.body)
         session = await self._host.begin(wanted)
         access = self._workbench.access
         links = {
@@ -229,7 +229,7 @@ class _Routes:
 
     async def join(self, request: Request) -> Response:
         """Takes a seat, and resumes an open session. Returns the possible actions."""
-        body = _decoded(_decode_seat, await read_body(request, self._workbench.limits.body))
+        body = await decoded_body(request, _decode_seat, self._workbench.limits.body)
         who = await self._who(request, body.session, body.actor)
         summary = await self._workbench.log.summary(who.session)
         if summary.state != "open":
@@ -249,7 +249,7 @@ class _Routes:
 
     async def act(self, request: Request) -> Response:
         """Does one action, once: a request that repeats its id does nothing."""
-        did = _decoded(decode_act, await read_body(request, self._workbench.limits.body))
+        did = await decoded_body(request, decode_act, self._workbench.limits.body)
         who = await self._who(request, did.session, did.actor)
         seat = await self._host.seat(who.session, who.actor)
         try:
@@ -264,7 +264,7 @@ class _Routes:
 
     async def merge(self, request: Request) -> Response:
         """Their text merged with the current output."""
-        asked = _decoded(decode_merging, await read_body(request, self._workbench.limits.body))
+        asked = await decoded_body(request, decode_merging, self._workbench.limits.body)
         who = await self._who(request, asked.session, asked.actor)
         base = await self._outputs.version(who.session, asked.base or 0)
         latest = await self._outputs.latest(who.session)
@@ -279,7 +279,7 @@ class _Routes:
 
     async def changes(self, request: Request) -> Response:
         """In which places the output differs from the text that they have accepted."""
-        asked = _decoded(decode_accepted, await read_body(request, self._workbench.limits.body))
+        asked = await decoded_body(request, decode_accepted, self._workbench.limits.body)
         who = await self._who(request, asked.session, asked.actor)
         latest = await self._outputs.latest(who.session)
         found = await anyio.to_thread.run_sync(stretches, asked.text, _text(latest))
@@ -288,7 +288,7 @@ class _Routes:
 
     async def effort(self, request: Request) -> Response:
         """Records what their page observed of their effort."""
-        seen = _decoded(decode_effort, await read_body(request, self._workbench.limits.body))
+        seen = await decoded_body(request, decode_effort, self._workbench.limits.body)
         who = await self._who(request, seen.session, seen.actor)
         summary = await self._workbench.log.summary(who.session)
         event = EffortObserved(
@@ -311,13 +311,6 @@ class _Seat(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 _decode_seat = msgspec.json.Decoder(_Seat).decode
-
-
-def _decoded(decode: Callable[[bytes], T], data: bytes) -> T:
-    try:
-        return decode(data)
-    except (msgspec.DecodeError, ValueError) as error:
-        raise InvalidInput(f"the body is not what this takes: {error}") from None
 
 
 def _sitting(opened: Record) -> Sitting:

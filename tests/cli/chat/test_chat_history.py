@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from duolog.cli.chat.history import History
+from duolog.cli.chat.composer import History
 
 
 def test_back_and_forward_among_what_was_sent() -> None:

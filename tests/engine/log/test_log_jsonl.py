@@ -318,6 +318,14 @@ UNFIT = {
         line(b'{"x":%s}' % DEEP, version=2, kind="Odd"),
         "nests deeper than 100",
     ),
+    "a version that no store can keep": (
+        line(b'{"kind":"MessageSent","text":"x"}', version=10**400),
+        "a version from 1",
+    ),
+    "a schema that no store can keep": (
+        line(b"{}", version=2, kind="Odd").replace(b'"schema":1', b'"schema":1' + b"0" * 400),
+        "from 0, not 1" + 99 * "0" + "...",
+    ),
     "a line without end": (b'{"a":' + b"[" * 100_000, "no record: it nests without end"),
 }
 

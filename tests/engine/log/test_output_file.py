@@ -195,6 +195,8 @@ def test_places_where_nothing_can_be_written(tmp_path: Path) -> None:
     ):
         with pytest.raises(InvalidInput, match=why):
             write(path, b"x")
+        with pytest.raises(InvalidInput, match=why):
+            check_output(path)
     write(Path(os.devnull), b"x", KEEP)
     (tmp_path / "link").symlink_to(tmp_path / "target")
     write(tmp_path / "link", b"x", KEEP)

@@ -13,6 +13,7 @@ from duolog.engine import codec
 from duolog.engine.events import (
     ActionResolved,
     ActionTaken,
+    ActorFailed,
     ApprovalAsked,
     ApprovalGiven,
     Event,
@@ -328,6 +329,19 @@ async def test_files_are_shown_by_path_with_code_in_colours() -> None:
     assert "&lt;b&gt;" in html
     assert "<em>so</em>" in html
     assert "&lt;i&gt;" in html
+
+
+async def test_the_strip_says_why_a_session_failed() -> None:
+    script = RecordWriter("s")
+    script.opened()
+    script.human("a plan")
+    script.agent(ActorFailed(error="no answer after 300 s", type="TimeoutError"))
+    script.closed("failed")
+    async with open_log("memory://") as log:
+        await put_records(log, script.records)
+        async with visiting(log) as visitor:
+            told = (await visitor.data("/v1/session/strip", session="s"))["html"]
+    assert "by engine: “TimeoutError: no answer after 300 s”" in told
 
 
 async def test_the_strip_names_the_fork_with_the_highest_utility() -> None:

@@ -168,6 +168,7 @@ async def test_rows_are_measured_as_the_session_grows() -> None:
         async with visiting(log) as visitor:
             first = await visitor.data("/v1/sessions/rows", of="live", effort="acts")
             assert '<td class="effort number">1</td>' in first["rows"]["live"]
+            assert "<bdi>bot</bdi>" in first["rows"]["live"]  # its agent, which no label names
             await log.append("live", [Draft(MessageSent(text="more"), "ann", "human", 9.0)])
             second = await visitor.data("/v1/sessions/rows", of="live", effort="acts")
             assert '<td class="effort number">2</td>' in second["rows"]["live"]

@@ -1,22 +1,66 @@
-"""Exports what scoring makes of a log: trajectories as JSON Lines, or tidy tables."""
+"""Exports a log into a directory of tables or a file of trajectories, once or for as long as it grows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import BinaryIO, Literal, TypeAlias
+
+import typer
 
 from ..engine.errors import InvalidInput
 from ..engine.log.contract import EventLog
 from ..engine.text import quantity
 from ..experiments.sources import check_scorers, sharing
+from ..scoring.columns.exporter import TablesWritten, export_tables
 from ..scoring.columns.log import folded
 from ..scoring.columns.rows import trajectory_of
 from ..scoring.report.tidy import tidy_rows, write_csv, write_parquet
 from ..scoring.trajectory.files import encode_trajectory
 from ..scoring.trajectory.options import Options
-from .lookup import find_session
+from .lookup import existing_log, find_session
+from .output import say
+from .runtime import run
+from .text.progress import RecordProgress
 
-__all__ = ("TableFile", "TrajectoryForm", "export_trajectories")
+__all__ = (
+    "TableFile",
+    "TrajectoryForm",
+    "export_directory",
+    "export_trajectories",
+)
+
+
+def export_directory(
+    source: str, directory: Path, options: Options, *, records: bool, follow: bool
+) -> None:
+    """Writes closed sessions into a directory, and says how many.
+
+    Raises:
+        InvalidInput: the directory holds something else, or a scorer measured nothing in the log.
+        MissingExtra: pyarrow is not installed.
+        LogError: the log cannot be read.
+    """
+
+    async def main() -> TablesWritten:
+        async with existing_log(source) as log:
+            await check_scorers(log, options)
+            total = log.statistics().position
+            if follow:
+                say(f"{directory} follows {source} (end it with Ctrl+C)")
+            with RecordProgress("exporting", None if follow else total) as progress:
+                return await export_tables(
+                    log, directory, options, records=records, follow=follow, progress=progress
+                )
+
+    written = run(main)
+    typer.echo(
+        f"{quantity(written.sessions, 'closed session')} written, up to position "
+        f"{written.position:,}, in {directory}"
+    )
+    if written.forgotten:
+        typer.echo(f"{quantity(written.forgotten, 'session')} forgotten there, too")
+
 
 TrajectoryForm: TypeAlias = Literal["trajectories", "rounds", "sessions"]
 """A line per session as ``duolog report`` reads it; a row per round; a row per session."""
