@@ -99,7 +99,7 @@ __all__ = (  # noqa: RUF022 (grouped by use)
     "simulate",
     "SimpleTask",
     "Instance",
-    # Score: what a collaboration was worth, what it cost, when to stop.
+    # Score: worth and cost of a collaboration, and when to stop.
     "report",
     "Report",
     "compare",
@@ -119,7 +119,7 @@ __all__ = (  # noqa: RUF022 (grouped by use)
     "fork",
 )
 
-# Where each name lives.
+# The module of each name.
 _HOMES = {
     "open": ".telemetry.log",
     "open_sync": ".telemetry.sync",

@@ -25,7 +25,7 @@ myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
 suppress_warnings = ["myst.header"]  # the changelog begins each section at the third level
 
-# The reference, from docstrings in Google's style; types stand in the signatures.
+# The reference, from docstrings in Google's style; types are in the signatures.
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
@@ -35,8 +35,8 @@ napoleon_use_rtype = False
 python_use_unqualified_type_names = True
 toc_object_entries = False
 
-# Every link is checked, but for types in signatures: those of other libraries, and those of ours that
-# the reference leaves out, are shown without a link.
+# Every link is checked, but for types in signatures: those of other libraries, and those that the
+# reference leaves out, are shown without a link.
 nitpicky = True
 nitpick_ignore_regex = [("py:(class|data|exc|obj)", ".*")]
 

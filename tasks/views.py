@@ -1,4 +1,4 @@
-"""Helpers for rule policies to read a view: whose turn it is, and who said or submitted what."""
+"""Helpers for rule policies to read a view: whose turn it is, and the messages and outputs of each side."""
 
 from __future__ import annotations
 

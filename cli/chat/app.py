@@ -57,21 +57,21 @@ class ChatApp(App[int]):
     CSS = """
     #panes { layout: vertical; height: 1fr; }
     #conversation { height: 3fr; border: round $foreground 50%; padding: 0 1; }
-    #beside { height: 2fr; display: none; }
+    #side { height: 2fr; display: none; }
     #output { height: 1fr; border: round $foreground 50%; padding: 0 1 0 0; }
-    #panes.has-output #beside { display: block; }
+    #panes.has-output #side { display: block; }
     Screen.wide #panes { layout: horizontal; }
     Screen.wide #conversation { width: 1fr; height: 1fr; }
-    Screen.wide #beside { display: block; width: 1fr; height: 1fr; }
+    Screen.wide #side { display: block; width: 1fr; height: 1fr; }
     #panes.zoomed #conversation { display: none; }
-    #panes.zoomed #beside { display: block; height: 1fr; }
+    #panes.zoomed #side { display: block; height: 1fr; }
     #conversation, #output { scrollbar-size-vertical: 1; }
     #activity, #question { height: auto; padding: 0 1; }
     #measures { height: auto; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
     #hint { height: 1; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
     #question { text-style: bold; }
-    #measures-beside { height: auto; border: round $foreground 50%; padding: 0 1; display: none; }
-    Screen.wide #measures-beside { display: block; }
+    #side-measures { height: auto; border: round $foreground 50%; padding: 0 1; display: none; }
+    Screen.wide #side-measures { display: block; }
     Screen.wide #measures { display: none; }
     #composer { height: auto; max-height: 8; border: round $foreground; padding: 0 1; }
     #composer:focus { border: round $accent; }
@@ -112,9 +112,9 @@ class ChatApp(App[int]):
         """Yields the widgets of the screen."""
         with Container(id="panes"):
             yield self._conversation
-            with Vertical(id="beside"):
+            with Vertical(id="side"):
                 yield self._output
-                yield Static(id="measures-beside")
+                yield Static(id="side-measures")
         yield Static(id="activity")
         yield Static(id="measures")
         yield Static(id="question")
@@ -167,7 +167,7 @@ class ChatApp(App[int]):
         self._output.draw(state.output, state.title)
         self.query_one("#panes").set_class(bool(state.output), "has-output")
         measures = state.measures
-        self.query_one("#measures-beside", Static).update(Text("\n".join(measures.lines())))
+        self.query_one("#side-measures", Static).update(Text("\n".join(measures.lines())))
         self.query_one("#measures", Static).update(Text("\n".join(measures.lines(brief=True))))
         self._say("#activity", "" if self._over else state.activity.line)
         question = f"{state.question}\n  /yes or /no, with a reason if you like"

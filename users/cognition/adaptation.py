@@ -56,7 +56,7 @@ class Adaptation:
             self.understanding += (1.0 - self.understanding) * limits.learns
 
     def unclear(self, share: float) -> float:
-        """Raises a share of misunderstandings by what the user does not understand yet."""
+        """Raises a share of misunderstandings for as long as the user understands only part."""
         return 1.0 - (1.0 - share) * self.understanding
 
 

@@ -1,4 +1,4 @@
-"""A mind within cognitive limits: it decides by what it has taken in and by who it has become."""
+"""A mind within cognitive limits: it decides on the part of its view that it has noticed and remembers."""
 
 from __future__ import annotations
 
