@@ -89,8 +89,13 @@ _ACCESSIBLE = (
     ),
     ("<pre>", '<pre tabindex="0">'),
     ('<table class="docutils', '<table tabindex="0" class="docutils'),
+    ('<p><img alt="Actors and products', '<p tabindex="0"><img alt="Actors and products'),
+    ('<aside class="sidebar-drawer"', '<aside aria-label="Pages" class="sidebar-drawer"'),
+    ('<aside class="toc-drawer"', '<aside aria-label="On this page" class="toc-drawer"'),
 )
-"""Captions need a level, and a wide block has to be reached by the keyboard to be scrolled."""
+"""Captions need a level, parts of a page need different names, and a wide block has to be reached by the keyboard to be
+scrolled.
+"""
 
 
 def _make_accessible(app: Sphinx, problem: Exception | None) -> None:

@@ -51,6 +51,7 @@ _NO_CREDIT = re.compile(
 )
 _NO_KEY = re.compile(r"Missing credentials|Missing [\w ]*API key", re.IGNORECASE)
 _KEY_VARIABLE = re.compile(r"\b[A-Z][A-Z0-9_]*_API_KEY\b")
+_EXAMPLES = "anthropic/claude-sonnet-4-5 or ollama_chat/llama3.3"
 _NO_PROVIDER = re.compile(r"LLM Provider NOT provided", re.IGNORECASE)
 _NO_COMPLETION = re.compile(
     r"provider returned 'choices'|Invalid response object|choices", re.IGNORECASE
@@ -91,7 +92,11 @@ def model_error(
         return ModelRateLimited(text, retry_after(headers, time.time()))
     if names.intersection(_TIMEOUT):
         return ModelTimeout(text)
-    if names.intersection(_DENIED) or _NO_PROVIDER.search(said):
+    if _NO_PROVIDER.search(said):
+        return ModelDenied(
+            f"unknown model {model!r}; names begin with a provider, as in {_EXAMPLES}"
+        )
+    if names.intersection(_DENIED):
         return ModelDenied(text)
     if names.intersection(_REFUSED):
         return ModelRefused(text)

@@ -334,6 +334,14 @@ async def test_what_no_provider_takes(
     assert server.requests == []
 
 
+async def test_an_unknown_model_is_named(server: OpenAIServer) -> None:
+    request_ = ModelRequest(model="nope", messages=REQUEST.messages)
+    with pytest.raises(
+        ModelDenied, match="unknown model 'nope'; names begin with a provider, as in "
+    ):
+        await LiteLLMModel(api_base=server.url).complete(request_)
+
+
 @pytest.mark.parametrize("model", ["openai/gpt-4o", "gemini/gemini-2.0-flash"])
 async def test_without_a_key_nobody_is_asked_again_and_again(
     model: str, monkeypatch: pytest.MonkeyPatch, litellm_at_work: None
