@@ -36,9 +36,7 @@ _READS, _TYPES = 238.0, 52.0
 """Words a minute, as in ``docs/people.md``."""
 
 _AGAIN: Final = 1.0
-_ENDS = re.compile(
-    r"(?<=[.!?])"
-)  # split, in time that is linear: a pattern of a question is not, where none ends
+_ENDS = re.compile(r"(?<=[.!?])")  # a pattern for questions takes quadratic time
 
 
 class Felt(msgspec.Struct, frozen=True):
