@@ -6,10 +6,17 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Final, Literal
 
+import anyio
 import pytest
+from browser import browsing, serious_findings
+from playwright.async_api import ViewportSize
 
 pytestmark = [pytest.mark.long, pytest.mark.slow]
+
+LOOKS: Final[tuple[tuple[Literal["light", "dark"], int], ...]] = (("light", 1440), ("dark", 390))
+"""The looks and widths in which pages are checked: colours depend on the one, scrolled regions on the other."""
 
 SPHINX = (
     "import gc, sys; gc.disable(); from sphinx.cmd.build import main; sys.exit(main(sys.argv[1:]))"
@@ -17,13 +24,11 @@ SPHINX = (
 """What ``python -m sphinx`` does, without looking for garbage, of which there is little."""
 
 
-def test_it_builds_every_page_and_none_loads_anything_from_elsewhere(
-    root: Path, tmp_path: Path
-) -> None:
-    # In one test, since it takes long to build, and tests of one file run in several processes.
+def build(root: Path, directory: Path) -> Path:
+    """Builds the site into a directory, and returns where its pages are."""
     strictly = ("--fail-on-warning", "--keep-going", "--quiet")
-    builder = ("-b", "html", "-d", str(tmp_path / "doctrees"))
-    site = tmp_path / "html"
+    builder = ("-b", "html", "-d", str(directory / "doctrees"))
+    site = directory / "html"
     done = subprocess.run(
         [sys.executable, "-P", "-c", SPHINX, *strictly, *builder, "docs", str(site)],
         check=False,
@@ -32,6 +37,14 @@ def test_it_builds_every_page_and_none_loads_anything_from_elsewhere(
         text=True,
     )
     assert done.returncode == 0, done.stderr
+    return site
+
+
+def test_it_builds_every_page_and_none_loads_anything_from_elsewhere(
+    root: Path, tmp_path: Path
+) -> None:
+    # In one test, since it takes long to build, and tests of one file run in several processes.
+    site = build(root, tmp_path)
     sources = {path.relative_to(root / "docs") for path in (root / "docs").rglob("*.md")}
     built = {path.relative_to(site) for path in site.rglob("*.html")}
     assert {path.with_suffix(".html") for path in sources} <= built
@@ -44,3 +57,25 @@ def test_it_builds_every_page_and_none_loads_anything_from_elsewhere(
         assert loads.findall(page.read_text(encoding="utf-8")) == [], page.name
     for style in site.rglob("*.css"):
         assert imports.findall(style.read_text(encoding="utf-8")) == [], style.name
+
+
+@pytest.mark.soak
+async def test_every_page_is_for_everybody(root: Path, tmp_path: Path) -> None:
+    """axe-core finds nothing serious, and no page is wider than its window.
+
+    It takes minutes: the pages of the reference are large.
+    """
+    files = sorted((await anyio.to_thread.run_sync(build, root, tmp_path)).rglob("*.html"))
+    found: list[str] = []
+    async with browsing() as browser:
+        for look, width in LOOKS:
+            viewport: ViewportSize = {"width": width, "height": 900}
+            context = await browser.new_context(color_scheme=look, viewport=viewport)
+            page = await context.new_page()
+            page.set_default_timeout(0)  # axe-core holds the page for long
+            for file in files:
+                await page.goto(file.as_uri())
+                found += [f"{file.name}, {look}: {one}" for one in await serious_findings(page)]
+                if await page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+                    found.append(f"{file.name}: wider than {width} pixels")
+    assert found == []
