@@ -30,7 +30,7 @@ from .deliveries import TERMS, StopDeliveries
 from .scorer_process import ScorerProcess
 from .scorer_thread import ScorerThread
 
-__all__ = ("LiveUpdates", "OnStop", "OnUpdate", "Spawn", "WatchStatistics")
+__all__ = ("LiveUpdates", "OnStop", "OnUpdate", "Spawn", "WatchStatistics", "check_callbacks")
 
 OnStop: TypeAlias = Callable[[StopAdvice], Awaitable[None] | None]
 """Called with advice to stop; may be async."""
@@ -67,6 +67,17 @@ class WatchStatistics(msgspec.Struct, frozen=True, kw_only=True):
     stops: int
     failed: int
     scorers: tuple[ScorerStatistics, ...]
+
+
+def check_callbacks(on_stop: object, on_update: object) -> None:
+    """Checks that what is to be called with stop advice and updates can be called; None is fine.
+
+    Raises:
+        InvalidInput: one of them cannot.
+    """
+    for name, callback in (("on_stop", on_stop), ("on_update", on_update)):
+        if callback is not None and not callable(callback):
+            raise InvalidInput(f"{name} is a function, not {callback!r:.200}")
 
 
 @final

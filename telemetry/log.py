@@ -41,7 +41,7 @@ from ..engine.scorers.protocol import Scorer
 from ..scoring.index.erasure import Retention, keep_to
 from ..scoring.trajectory.options import Options
 from .idle import close_idle
-from .live_updates import LiveUpdates, OnStop, OnUpdate
+from .live_updates import LiveUpdates, OnStop, OnUpdate, check_callbacks
 from .queue import OnFull, Unwritten
 from .receipt import Awaited
 from .recorder import DEADLINE, LINGER, ROOM, Recorder
@@ -367,7 +367,8 @@ class Log:
                 measurements this watch reads.
 
         Raises:
-            InvalidInput: two scorers of one name and version, ``leases`` for a log without them,
+            InvalidInput: something that is not a scorer or not a function, two scorers of one name and
+                version, ``leases`` for a log without them,
                 ``thread`` or ``process`` for a log in memory, or a scorer that cannot be sent to
                 another process.
             LogClosed: the log is not open.
@@ -376,6 +377,7 @@ class Log:
             raise InvalidInput(
                 f"scorers run in the 'loop', a 'thread', a 'process' or 'elsewhere', not {where!r}"
             )
+        check_callbacks(on_stop, on_update)
         if where == "elsewhere":
             scorers = ()
         if where in ("thread", "process") and self._again is None:

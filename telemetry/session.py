@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Generic, TypedDict, final
+from typing import Final, Generic, TypedDict, final, get_args
 
 from .._version import __version__
 from ..engine.errors import InvalidInput
@@ -18,6 +18,8 @@ from .queue import QueuedCommand, SessionQueue
 from .receipt import Receipt
 
 __all__ = ("About", "Recording", "check_about", "opening")
+
+_REASONS: Final = get_args(CloseReason)
 
 
 class About(TypedDict, total=False):
@@ -235,8 +237,12 @@ class Recording(Generic[R]):
             durable: wait until the close and all events before it are in the log.
 
         Raises:
-            InvalidInput: no participant of the session has that name.
+            InvalidInput: an unknown reason, or no participant of the session has that name.
         """
+        if reason not in _REASONS:
+            raise InvalidInput(
+                f"a session closes as one of {', '.join(_REASONS)}, not {shown(reason)}"
+            )
         role: Role = "environment" if by is None else self.actor(by).role
         name = ENGINE if by is None else by
         closed = SessionClosed(reason=reason, by=name, detail=text(detail, "a detail"))

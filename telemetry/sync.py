@@ -25,7 +25,7 @@ from ..engine.scorers.protocol import Scorer
 from ..scoring.index.erasure import Retention
 from ..scoring.trajectory.options import Options
 from ..scoring.trajectory.updates import AnyUpdate, StopAdvice, Update
-from .live_updates import LiveUpdates, WatchStatistics
+from .live_updates import LiveUpdates, WatchStatistics, check_callbacks
 from .log import Log, Where
 from .log import open as open_embedded
 from .queue import IntakeStatistics, OnFull, QueuedCommand, SessionQueue, Unwritten
@@ -163,6 +163,7 @@ class SyncLog:
 
         The callbacks run one at a time in a worker thread, so they may wait, and may record.
         """
+        check_callbacks(on_stop, on_update)
 
         def start() -> LiveUpdates:
             return self._log.watch(

@@ -953,7 +953,8 @@ class ScorerPool:
             record.
 
     Raises:
-        InvalidInput: two scorers of one name and version, or a pace that makes no sense.
+        InvalidInput: something that is not a scorer, two scorers of one name and version, or a pace that
+            makes no sense.
     """
 
     def __init__(
@@ -967,7 +968,16 @@ class ScorerPool:
         terms: LeaseTerms = LeaseTerms(),  # noqa: B008
         is_near: IsNear | None = None,
     ) -> None:
+        given: object = scorers
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise InvalidInput(f"scorers is a sequence of scorers, not {given!r:.200}")
         scorers = tuple(scorers)
+        for scorer in scorers:
+            if not isinstance(scorer, Scorer):
+                raise InvalidInput(
+                    f"{scorer!r:.200} is not a scorer, which has a ref and begins to score a session: pass, "
+                    "for example, duolog.rule_judge()"
+                )
         streams = [stream_of(scorer.ref) for scorer in scorers]
         if len(set(streams)) < len(streams):
             raise InvalidInput(f"two scorers of one name and version: {', '.join(streams)}")

@@ -120,6 +120,7 @@ class Attended(Protocol):
         ...
 
 
+@runtime_checkable
 class Scorer(Protocol):
     """A scorer: an identity, and a fresh ``SessionScorer`` for each session."""
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import index
-from typing import TypeVar
+from typing import TypeVar, get_args
 
 import msgspec
 
-from ...engine.errors import DuologError, PluginFailed
+from ...engine.errors import DuologError, InvalidInput, PluginFailed
 from ...engine.plugins import PluginCall
 from ...engine.rounds import Rounds
 from ...engine.session.time.timing import Timing
@@ -49,6 +49,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         idle_cap: seconds, on a real clock: at most so much of the time between an agent's act and
             the human's next is counted as the human's.
         oversight: also emit ``OversightUpdated``: how people watch over the agents.
+
+    Raises:
+        InvalidInput: the tolerances are not whole numbers from 1, or the rounds are of an unknown kind.
     """
 
     rounds: Rounds = "handoff"
@@ -61,6 +64,17 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     timing: Timing = Timing()
     idle_cap: float = 300.0
     oversight: bool = False
+
+    def __post_init__(self) -> None:
+        taus: object = self.taus
+        if not isinstance(taus, tuple) or not all(type(t) is int and t > 0 for t in taus):
+            raise InvalidInput(
+                f"taus is a tuple of whole numbers from 1, such as (1, 2), not {taus!r}"
+            )
+        if self.rounds not in get_args(Rounds):
+            raise InvalidInput(
+                f"rounds is one of {', '.join(get_args(Rounds))}, not {self.rounds!r}"
+            )
 
 
 def plugged_counter(options: Options) -> TokenCounter:

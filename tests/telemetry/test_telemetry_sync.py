@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import anyio
 import duolog
@@ -204,3 +206,32 @@ def test_an_error_in_the_block_comes_out_as_it_is() -> None:
 
     with pytest.raises(ZeroDivisionError):
         product()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"scorers": ["rule_judge"]}, "'rule_judge' is not a scorer"),
+        ({"scorers": rule_judge()}, "scorers is a sequence of scorers"),
+        ({"scorers": "rule_judge"}, "scorers is a sequence of scorers, not 'rule_judge'"),
+        ({"on_stop": 3}, "on_stop is a function, not 3"),
+        ({"on_update": "print"}, "on_update is a function, not 'print'"),
+    ],
+)
+def test_a_watch_refuses_at_once_what_it_cannot_use(given: dict[str, Any], message: str) -> None:
+    with (
+        duolog.open_sync("memory://") as log,
+        pytest.raises(InvalidInput, match=re.escape(message)),
+    ):
+        log.watch(**given)
+
+
+@pytest.mark.parametrize("reason", ["gave-up", 3, None])
+def test_an_unknown_reason_to_close_is_refused_at_the_call(reason: object) -> None:
+    with duolog.open_sync("memory://") as log:
+        session = log.session("s")
+        session.human.says("hello")
+        with pytest.raises(InvalidInput, match="closes as one of finished, abandoned"):
+            session.close(reason)  # type: ignore[arg-type]
+        session.close("abandoned", by="human", durable=True)
+        assert log.summary("s").state == "abandoned"

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 from duolog.engine.errors import InvalidInput
+from duolog.scoring.trajectory.options import Options
 from duolog.scoring.trajectory.tolerance import PENDING, Rating, Stop, Tolerance, stop_rounds
 from hypothesis import given
 from hypothesis import strategies as st
@@ -68,3 +69,14 @@ def test_the_order_in_which_ratings_come_does_not_matter(
         known[number] = ratings[number - 1]
         tolerance.advance(lambda k: known.get(k, PENDING))
     assert {tau: tolerance.stops.get(tau) for tau in (1, 2, 3)} == stop_rounds(ratings, (1, 2, 3))
+
+
+@pytest.mark.parametrize("taus", [2, (0,), ("1",), (True,), [1, 2], None])
+def test_tolerances_are_whole_numbers_from_1(taus: object) -> None:
+    with pytest.raises(InvalidInput, match=r"taus is a tuple of whole numbers from 1"):
+        Options(taus=taus)  # type: ignore[arg-type]
+
+
+def test_rounds_are_counted_in_a_known_way() -> None:
+    with pytest.raises(InvalidInput, match="rounds is one of handoff, human-turn, not 'half'"):
+        Options(rounds="half")  # type: ignore[arg-type]
