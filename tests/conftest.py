@@ -15,6 +15,7 @@ import subprocess
 from collections.abc import Callable, Generator, Iterator
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import jsonschema as _schemas  # noqa: F401  (loaded with the first Models; its import lists its files)
 import pytest
@@ -229,6 +230,16 @@ def litellm_at_work() -> None:
         for stream in (False, True):
             model = LiteLLMModel(api_base=server.url, stream=stream)
             asyncio.run(model.complete(ModelRequest(model="openai/gpt-4o", messages=(message,))))
+
+
+@pytest.fixture
+def litellm(litellm_at_work: None) -> Iterator[ModuleType]:
+    """LiteLLM, whose callbacks are taken out again: of two of one class it calls the first alone."""
+    import litellm as library
+
+    yield library
+    reset: Callable[[], None] = library.logging_callback_manager._reset_all_callbacks
+    reset()
 
 
 @pytest.fixture

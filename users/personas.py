@@ -247,10 +247,7 @@ def read_persona(path: str) -> str:
         key: None if value is False and key in _OPTIONAL else value
         for key, value in content.items()
     }
-    try:
-        persona = _changed(PERSONAS[base], given, "it")
-    except InvalidInput as error:
-        raise InvalidInput(f"{path}: {error}") from None
+    persona = _changed(PERSONAS[base], given, str(path))
     before, now = _numbers(PERSONAS[base]), _numbers(persona)
     changed = [f"{key}={_written(now[key])}" for key in now if now[key] != before[key]]
     return _SETS.join([base, *changed])

@@ -147,7 +147,6 @@ class _Work:
         backoff: waits between attempts while they fail.
         mine: whether this process scores the session.
         lent: whether another process that records may have it, once that has written it last.
-        moved: whether another process may have measured it before.
         latest: version and position of the last trace record that came.
         position: of the last scored record.
         noted: version up to which the other processes know it to be measured.
@@ -162,7 +161,6 @@ class _Work:
         "latest",
         "lent",
         "mine",
-        "moved",
         "noted",
         "over",
         "pending",
@@ -177,7 +175,7 @@ class _Work:
     def __init__(self, session: str, *, mine: bool) -> None:
         self.session = session
         self.mine = mine
-        self.lent = self.moved = False
+        self.lent = False
         self.latest = (0, 0)
         self.position = self.noted = 0
         self.runner: ScorerRunner | None = None
@@ -401,7 +399,6 @@ class ScorerDriver:
                 self._make_ready(work)
             else:
                 self._elsewhere[session] = time.monotonic()
-                work.moved = work.moved or self._wait(work) != 0  # others may be first
         if work.behind:  # this one is read with those before it
             pass
         elif len(work.pending) >= _SESSION or not (work.mine or self._wait(work) is not None):
@@ -486,7 +483,6 @@ class ScorerDriver:
             if session in taken:
                 self._take_up(division, work)
                 continue
-            work.moved = True
             if division.is_near(session, work.latest[0]):
                 self._refused[session] = None
 
@@ -519,7 +515,6 @@ class ScorerDriver:
         """The state of a session that is not scored here any more."""
         session = old.session
         work = _Work(session, mine=False)
-        work.moved = True
         work.latest, work.closed = old.latest, old.closed
         if session in self._waiting:
             work.behind = self._waiting[session]
@@ -633,10 +628,13 @@ class ScorerDriver:
         return looked
 
     def _is_new(self, work: _Work) -> bool:
-        """Whether a session has begun since the driver did, so that nothing was measured of it."""
+        """Whether a session has begun since the driver did, so that nothing was measured of it.
+
+        If processes divide the log, another one may have measured it before this one saw it.
+        """
         first = work.pending[0] if work.pending and not work.behind else None
         fresh = first is not None and first.version == 1 and first.position > self._head
-        return fresh and not work.moved
+        return fresh and self._division is None
 
     def _next(self, work: _Work) -> Record | None:
         """The next record to score, if it is in memory, and the scorers have begun."""

@@ -168,7 +168,7 @@ def test_interrupted_it_says_so_and_goes_on_later(undisturbed: Path, tmp_path: P
         (["travel", "--concurrency", "-1"], "--concurrency"),
         (["travel", "--stop-at", "0"], "--stop-at"),
         (["travel", "--patience", "0"], "--patience expects a number of rounds, 1 or more, or off"),
-        (["travel", "--patience", "much"], "or off, not 'much'"),
+        (["travel", "--patience", "much"], "or off, got 'much'"),
         (["travel", "--seed", "x"], "--seed"),
     ],
 )

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import duolog
 import pytest
@@ -76,6 +77,7 @@ async def test_it_talks_and_tells(root: Path, tmp_path: Path) -> None:
 
 async def test_a_model_that_cannot_be_reached_is_no_end(
     tmp_path: Path,
+    litellm: ModuleType,
     openai_server: OpenAIServer,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.slow, needs_browser]
 
 TASKS = ("data", "finance", "proof", "travel", "tutoring")
 WITHOUT_ACTIONS = ("tutoring",)
-"""Here the person has no actions of their own, and works in the output."""
+"""In these tasks the person can only edit the output."""
 SIMULATOR = re.compile(r"\b(guess|slip|persona|stamina|latent|seed)\b")
 """Words that describe how a simulated person is made, which a real one is not to read."""
 

@@ -233,7 +233,7 @@ def _doors() -> dict[str, Callable[[bytes, random.Random], None]]:  # noqa: C901
         anyio.run(ask)
 
     def worked(data: bytes, chance: random.Random) -> None:
-        """The workbench: what it is sent, and what it shows and exports of a session."""
+        """The workbench: the requests it gets, and the pages and exports of a session."""
         text = data.decode("utf-8", "replace")
         role: Literal["viewer", "operator"] = chance.choice(("viewer", "operator"))
 

@@ -33,11 +33,11 @@ def test_numbers_are_set_behind_a_name() -> None:
         ("grumpy+vague=1", "unknown user 'grumpy'"),
         ("lazy+vague", "'vague' sets nothing; write e.g. lazy"),
         ("lazy+vage=1", "unknown key 'vage' in a persona; did you mean 'vague'"),
-        ("lazy+vague=2", "vague takes a number from 0 to 1, not 2"),
-        ("lazy+memory=0", "memory takes a number above 0, or none, not 0"),
-        ("lazy+rating_noise=-1", "rating_noise takes a number from 0, not -1"),
-        ("lazy+acts=maybe", "acts takes true or false, not maybe"),
-        ("lazy+untold=1.5", "untold takes a whole number from 0, not 1.5"),
+        ("lazy+vague=2", "vague expects a number from 0 to 1, got 2"),
+        ("lazy+memory=0", "memory expects a number above 0, or none, got 0"),
+        ("lazy+rating_noise=-1", "rating_noise expects a number from 0, got -1"),
+        ("lazy+acts=maybe", "acts expects true or false, got maybe"),
+        ("lazy+untold=1.5", "untold expects a whole number from 0, got 1.5"),
         ("lazy+vague=1+vague=0", "sets vague twice"),
         ("lazy+name=me", "unknown key 'name' in a persona"),
     ],
@@ -61,7 +61,7 @@ def test_a_file_is_the_name_that_sets_the_same(tmp_path: Path) -> None:
     ("content", "why"),
     [
         ("memory = 3", "base has to name a persona"),
-        ('base = "lazy"\nvague = "often"', "vague takes a number from 0 to 1, not often"),
+        ('base = "lazy"\nvague = "often"', "vague expects a number from 0 to 1, got often"),
         ('base = "lazy', "is not TOML"),
     ],
 )
@@ -97,4 +97,4 @@ def test_a_run_takes_them_and_a_report_names_them(
     assert main(["replay", log, "--check"]) == 0
     capsys.readouterr()
     assert main([*run, "--users", "lazy+vague=9"]) == 2
-    assert "vague takes a number from 0 to 1, not 9" in capsys.readouterr().err
+    assert "vague expects a number from 0 to 1, got 9" in capsys.readouterr().err

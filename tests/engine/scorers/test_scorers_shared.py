@@ -110,11 +110,12 @@ async def until(reached: Callable[[], bool]) -> None:
 
 
 async def settled(*scorers: ScorerDriver) -> None:
-    """Waits until nothing waits, and they see each other."""
+    """Waits until nothing waits, and they see each other and the same records."""
 
     def reached() -> bool:
         stand = [scorer.statistics() for scorer in scorers]
-        behind = any(one.lag or one.waiting for one in stand)
+        apart = len({one.position for one in stand}) > 1
+        behind = apart or any(one.lag or one.waiting for one in stand)
         return all(one.processes == len(scorers) for one in stand) and not behind
 
     await until(reached)
@@ -313,7 +314,7 @@ async def test_a_session_follows_the_process_that_writes_it(path: str, writers: 
 async def test_what_another_process_has_measured_is_not_scored_again(
     path: str, writers: Writers
 ) -> None:
-    """The process that would replace the first one has the records in memory when it becomes the writer."""
+    """The process that replaces the first one may see that it is the writer before it has looked at any record."""
     marks = Marks(), Marks()
     seldom = LeaseTerms(looked_at=1.0, grace=3600.0)  # so that no note has come by then
     async with open_log(path) as one, open_log(path) as other:

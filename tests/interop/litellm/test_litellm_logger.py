@@ -31,16 +31,6 @@ ASKED = [{"role": "user", "content": "Where is my order?"}]
 COUNTED = {"include_usage": True}
 
 
-@pytest.fixture
-def litellm(litellm_at_work: None) -> Iterator[ModuleType]:
-    """LiteLLM, whose callbacks are taken out again."""
-    import litellm as library
-
-    yield library
-    reset: Callable[[], None] = library.logging_callback_manager._reset_all_callbacks
-    reset()
-
-
 def calls(records: list[Record]) -> list[ModelCalled]:
     return [record.event for record in records if isinstance(record.event, ModelCalled)]
 
