@@ -109,7 +109,8 @@ class ScorerProcess:
         backoff = Backoff()
         while True:
             command = [sys.executable, "-P", "-m", __name__]
-            process = await anyio.open_process(command, stderr=None, stdout=subprocess.PIPE)
+            with anyio.CancelScope(shield=True):  # else nothing would end one that has just begun
+                process = await anyio.open_process(command, stderr=None, stdout=subprocess.PIPE)
             try:
                 await self._talk(process, backoff)
             finally:

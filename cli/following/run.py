@@ -212,12 +212,13 @@ class _Workers:
 
     async def _run(self, number: int) -> int:
         """Runs one worker to its end; its exit code."""
-        process = await anyio.open_process(
-            self._command,
-            stdin=subprocess.PIPE,
-            stderr=None,
-            start_new_session=True,  # an interrupt is for the parent, which then ends it
-        )
+        with anyio.CancelScope(shield=True):  # else nothing would end one that has just begun
+            process = await anyio.open_process(
+                self._command,
+                stdin=subprocess.PIPE,
+                stderr=None,
+                start_new_session=True,  # an interrupt is for the parent, which then ends it
+            )
         async with process, anyio.create_task_group() as tasks:
             tasks.start_soon(self._end, process)
             await self._read(number, process)

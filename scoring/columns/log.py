@@ -297,7 +297,8 @@ class _Ended(Exception):
 async def _asked(request: PartRequest) -> list[Derived]:
     command = [sys.executable, "-P", *WORKER]
     try:
-        process = await anyio.open_process(command, stderr=DEVNULL)
+        with anyio.CancelScope(shield=True):  # else nothing would end one that has just begun
+            process = await anyio.open_process(command, stderr=DEVNULL)
     except OSError as error:
         raise _Ended(str(error)) from error
     answer: list[bytes] = []
