@@ -223,8 +223,8 @@ class Tail:
             self._presence.check()
             try:
                 opened = connect_file(self._settings, "ro")
-            except LogUnavailable:
-                self._presence.check()  # it may have gone since
+            except LogError:
+                self._presence.check()  # it may have gone, or been replaced, since
                 raise
             readers.append(Reader(opened))
             return opened

@@ -141,7 +141,9 @@ async def test_a_session_in_a_browser() -> None:
             await page.locator("#strip").get_by_text("by u").wait_for()
             assert "0.000 → 1.000" in await page.inner_text("#strip")
             assert "Open, round 60" in await page.inner_text("#strip")
-            assert await page.locator("#timeline .version").count() == 60
+            versions = page.locator("#timeline .version")
+            await versions.nth(59).wait_for(state="attached")  # a script draws them
+            assert await versions.count() == 60
             await page.locator("#tab-measures").click()
             await page.wait_for_selector(".curve.utility .dot")
             await page.locator("#transcript").focus()
