@@ -233,6 +233,7 @@ async def test_a_report_in_a_browser() -> None:
             assert len(rows) == 13
             numbers = page.locator("#tokens .numbers")  # the same as a table, by keyboard
             await numbers.locator("summary").press("Enter")
+            await numbers.locator("tbody tr").nth(11).wait_for()
             assert await numbers.locator("tbody tr").count() == 12
             spot = page.locator("#tokens .spot").first
             await spot.dispatch_event("click")
