@@ -153,9 +153,8 @@ class LeaseHolder:
         self._unsure.update(asked)
         try:
             taken = await self._leases.claim(asked, self.name, self._terms.lasts)
-        except (
-            LogError
-        ):  # taken all the same, they run out by themselves, or are claimed again here
+        except LogError:
+            # Those that were taken all the same run out by themselves, or are claimed again here.
             self._unsure.difference_update(asked)
             raise
         self._unsure.difference_update(asked)

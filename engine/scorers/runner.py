@@ -207,9 +207,8 @@ class ScorerRunner:
         self._excused = excused
         self._computing = computing
         self._queue: deque[Sequence[Record]] = deque()
-        self._work = (
-            asyncio.Event()
-        )  # not anyio's, since there are some dozens for each act of an agent
+        # Not anyio's events, which cost more: there are some dozens for each act of an agent.
+        self._work = asyncio.Event()
         self._settled = asyncio.Event()
         self._observing: anyio.CancelScope | None = None
         self.needed = bool(self._running) or stop is not None

@@ -22,7 +22,7 @@ from .rows import COLUMNS, Column, class_of, columns_of
 __all__ = ("list_contents", "list_exports", "paged", "searching_note")
 
 _CHOICES: Final = 200  # values that a choice offers
-_HINT: Final = "Filter: agent=two-stage, utility=..0.3, tau=2; or search in what was said"
+_HINT: Final = "Filter: agent=two-stage, utility=..0.3, tau=2; or search the messages"
 _EXAMPLES: Final = (
     ("utility=..0.5", "utility of at most 0.5"),
     ("utility=none", "utility is missing"),
