@@ -226,15 +226,16 @@ async def test_the_checkpoint_waits_for_the_sessions_of_other_processes(path: st
             await held.reached.wait()
             await until(lambda: not scorers[1].statistics().waiting)
             await scorers[1].save()
-            first = (await anext(one.read(held.at[0]))).position
-            assert await one.checkpoint(*KEY) < first + 3
+            name, version = held.at
+            unmeasured = (await anext(one.read(name, after_version=version - 1))).position
+            assert await one.checkpoint(*KEY) < unmeasured
             assert (other_first, 1) in free.seen
             held.go_on.set()
             await settled(*scorers)
 
             async def is_saved() -> bool:
                 await scorers[1].save()
-                return await one.checkpoint(*KEY) > first + 3
+                return await one.checkpoint(*KEY) > unmeasured
 
             with anyio.fail_after(30):
                 while not await is_saved():  # noqa: ASYNC110  (of two processes)
@@ -271,20 +272,29 @@ def recording(log: Store, marks: Marks, near: IsNear, terms: LeaseTerms) -> Scor
 PATIENT = LeaseTerms(looked_at=0.01, grace=3600.0)
 
 
-async def test_the_process_that_wrote_a_session_last_scores_it(path: str, writers: Writers) -> None:
-    names = [f"s{number}" for number in range(10)]
-    marks = Marks(), Marks()
+@asynccontextmanager
+async def two_recorders(
+    path: str, writers: Writers, marks: tuple[Marks, Marks], terms: LeaseTerms
+) -> AsyncIterator[tuple[Store, tuple[ScorerDriver, ScorerDriver]]]:
+    """Two processes, *one* and *other*, that record and score, once they see each other."""
     async with open_log(path) as one, open_log(path) as other:
         scorers = (
-            recording(one, marks[0], writers.of("one"), PATIENT),
-            recording(other, marks[1], writers.of("other"), PATIENT),
+            recording(one, marks[0], writers.of("one"), terms),
+            recording(other, marks[1], writers.of("other"), terms),
         )
         async with running(*scorers):
             await until(lambda: {s.statistics().processes for s in scorers} == {2})
-            for name in names:
-                writers.last[name] = "one" if int(name[1:]) % 2 else "other"
-            await record(one, *names)
-            await settled(*scorers)
+            yield one, scorers
+
+
+async def test_the_process_that_wrote_a_session_last_scores_it(path: str, writers: Writers) -> None:
+    names = [f"s{number}" for number in range(10)]
+    marks = Marks(), Marks()
+    async with two_recorders(path, writers, marks, PATIENT) as (one, scorers):
+        for name in names:
+            writers.last[name] = "one" if int(name[1:]) % 2 else "other"
+        await record(one, *names)
+        await settled(*scorers)
         assert await measured_once(one, *names)
     sessions = [{session for session, _ in one.seen} for one in marks]
     assert sessions == [{*names[1::2]}, {*names[::2]}]
@@ -293,19 +303,13 @@ async def test_the_process_that_wrote_a_session_last_scores_it(path: str, writer
 
 async def test_a_session_follows_the_process_that_writes_it(path: str, writers: Writers) -> None:
     marks = Marks(), Marks()
-    async with open_log(path) as one, open_log(path) as other:
-        scorers = (
-            recording(one, marks[0], writers.of("one"), PATIENT),
-            recording(other, marks[1], writers.of("other"), PATIENT),
-        )
-        async with running(*scorers):
-            await until(lambda: {s.statistics().processes for s in scorers} == {2})
-            for number, who in enumerate(("one", "one", "other", "other", "one"), 1):
-                writers.last["s"] = who
-                await one.append("s", [message(f"m{number}")])
-                seen = marks[0] if who == "one" else marks[1]
-                await until(lambda seen=seen, n=number: ("s", n) in seen.seen)  # type: ignore[misc]
-                await settled(*scorers)
+    async with two_recorders(path, writers, marks, PATIENT) as (one, scorers):
+        for number, who in enumerate(("one", "one", "other", "other", "one"), 1):
+            writers.last["s"] = who
+            await one.append("s", [message(f"m{number}")])
+            seen = marks[0] if who == "one" else marks[1]
+            await until(lambda seen=seen, n=number: ("s", n) in seen.seen)  # type: ignore[misc]
+            await settled(*scorers)
         scored = [r.event async for r in one.read("s", stream=stream_of(Marks.ref))]
     versions = [event.snapshot for event in scored if isinstance(event, UtilityScored)]
     assert versions == [1, 2, 3, 4, 5]
@@ -317,21 +321,15 @@ async def test_what_another_process_has_measured_is_not_scored_again(
     """The process that replaces the first one may see that it is the writer before it has looked at any record."""
     marks = Marks(), Marks()
     seldom = LeaseTerms(looked_at=1.0, grace=3600.0)  # so that no note has come by then
-    async with open_log(path) as one, open_log(path) as other:
-        scorers = (
-            recording(one, marks[0], writers.of("one"), seldom),
-            recording(other, marks[1], writers.of("other"), seldom),
-        )
-        async with running(*scorers):
-            await until(lambda: {s.statistics().processes for s in scorers} == {2})
-            names = [f"s{number}" for number in range(8)]
-            for version, writer in enumerate(("one", "other"), 1):
-                writers.last |= dict.fromkeys(names, writer)
-                for name in names:
-                    await one.append(name, [message(writer)])
-                seen = marks[0] if writer == "one" else marks[1]
-                last = {(name, version) for name in names}
-                await until(lambda seen=seen, last=last: last <= {*seen.seen})  # type: ignore[misc]
+    async with two_recorders(path, writers, marks, seldom) as (one, _):
+        names = [f"s{number}" for number in range(8)]
+        for version, writer in enumerate(("one", "other"), 1):
+            writers.last |= dict.fromkeys(names, writer)
+            for name in names:
+                await one.append(name, [message(writer)])
+            seen = marks[0] if writer == "one" else marks[1]
+            last = {(name, version) for name in names}
+            await until(lambda seen=seen, last=last: last <= {*seen.seen})  # type: ignore[misc]
     assert {name for name, _ in marks[1].seen} == {*names}
     assert marks[1].begun_with == dict.fromkeys(names, 1)
 
@@ -342,16 +340,10 @@ async def test_if_the_writer_does_not_score_another_process_does(
     """The process that wrote the session was killed, or does not watch."""
     marks = Marks(), Marks()
     terms = LeaseTerms(looked_at=0.01, grace=0.05)
-    async with open_log(path) as one, open_log(path) as other:
-        scorers = (
-            recording(one, marks[0], writers.of("one"), terms),
-            recording(other, marks[1], writers.of("other"), terms),
-        )
-        async with running(*scorers):
-            await until(lambda: {s.statistics().processes for s in scorers} == {2})
-            writers.last["s0"] = "a third one"
-            await record(one, "s0")
-            await settled(*scorers)
+    async with two_recorders(path, writers, marks, terms) as (one, scorers):
+        writers.last["s0"] = "a third one"
+        await record(one, "s0")
+        await settled(*scorers)
         assert await measured_once(one, "s0")
     assert sorted(bool(one.seen) for one in marks) == [False, True]
 
