@@ -17,16 +17,15 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from random import Random
-from threading import Thread
 from typing import Any
 
 import anyio
 from duolog import train
+from duolog.benchmarks.null_model import Reply, null_model
 from duolog.engine.log.open import open_log
 from duolog.scoring.live import score_sessions
 from duolog.train.blocking import Stage
@@ -195,42 +194,18 @@ def run_trl(url: str, episodes: int) -> dict[str, float]:
     return given
 
 
-class _Model(BaseHTTPRequestHandler):
+def _by_chance() -> Reply:
     """A model that speaks or calls tools by chance."""
-
-    protocol_version = "HTTP/1.1"
     chance = Random(0)
 
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        call = self.chance.choice(_CALLS)
-        said: dict[str, Any] = {"role": "assistant", "content": None}
+    def reply(asked: Mapping[str, Any]) -> dict[str, Any]:
+        call = chance.choice(_CALLS)
         if call["name"] == "message":
-            said["content"] = call["arguments"]["text"]  # type: ignore[index]
-        else:
-            function = {"name": call["name"], "arguments": json.dumps(call["arguments"])}
-            said["tool_calls"] = [{"id": "1", "type": "function", "function": function}]
-        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
-        reason = "tool_calls" if "tool_calls" in said else "stop"
-        choice = {"index": 0, "message": said, "finish_reason": reason}
-        body = json.dumps(
-            {
-                "id": "1",
-                "object": "chat.completion",
-                "created": 0,
-                "model": "null",
-                "choices": [choice],
-                "usage": usage,
-            }
-        ).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+            return {"content": call["arguments"]["text"]}  # type: ignore[index]
+        function = {"name": call["name"], "arguments": json.dumps(call["arguments"])}
+        return {"tool_calls": [{"id": "1", "type": "function", "function": function}]}
 
-    def log_message(self, *_: object) -> None:
-        """Prints nothing."""
+    return reply
 
 
 _PLUGIN = """
@@ -242,9 +217,7 @@ __all__ = ["DuologEnv", "DuologHarness", "DuologTaskset"]
 
 def run_verifiers(url: str, episodes: int) -> dict[str, float]:
     """The evaluation command of verifiers."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Model)
-    Thread(target=server.serve_forever, daemon=True).start()
-    with tempfile.TemporaryDirectory() as name:
+    with null_model(_by_chance()) as base, tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "duolog_users.py").write_text(_PLUGIN, encoding="utf-8")
         command = [
@@ -255,8 +228,7 @@ def run_verifiers(url: str, episodes: int) -> dict[str, float]:
             *("-r", str(-(-episodes // min(episodes, 25)))),
             *("--env.log", url),
             *("--env.assistant.max-turns", "30"),
-            *("--client.base-url", f"http://127.0.0.1:{server.server_port}/v1"),
-            *("--client.api-key-var", "NO_KEY"),
+            *("--client.base-url", base, "--client.api-key-var", "NO_KEY"),
             *("-m", "null", "-c", "16", "--no-push", "--no-rich", "--run.name", "run"),
             *("-o", f"{folder / 'out'}"),
         ]
@@ -268,7 +240,6 @@ def run_verifiers(url: str, episodes: int) -> dict[str, float]:
             text=True,
             check=False,
         )
-        server.shutdown()
         if ran.returncode:
             sys.exit(ran.stderr[-3000:])
         given: dict[str, float] = {}

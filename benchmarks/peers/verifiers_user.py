@@ -7,16 +7,16 @@ it writes the traces that it always writes.
 
 from __future__ import annotations
 
-import json
 import os
 import resource
 import subprocess
 import sys
 import tempfile
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Mapping
 from pathlib import Path
-from threading import Thread
-from typing import Final
+from typing import Any, Final
+
+from duolog.benchmarks.null_model import null_model
 
 __all__ = ("PACKAGE", "turn_of_theirs")
 
@@ -40,36 +40,13 @@ __all__ = ["Talks"]
 """
 
 
-class _Null(BaseHTTPRequestHandler):
-    """Answers at once; as the user, says that it is done after some turns."""
-
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        said = [one["role"] for one in asked["messages"]].count("assistant")
-        is_user = "role-playing a USER" in str(asked["messages"][0]["content"])
-        text = "###DONE###" if is_user and said >= _TURNS else "That would be fine with me."
-        message = {"role": "assistant", "content": text}
-        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
-        body = json.dumps(
-            {
-                "id": "1",
-                "object": "chat.completion",
-                "created": 0,
-                "model": "null",
-                "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
-                "usage": usage,
-            }
-        ).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Prints nothing."""
+def _reply(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What is said at once; the user says that it is done after some turns."""
+    said = [one["role"] for one in asked["messages"]].count("assistant")
+    is_user = "role-playing a USER" in str(asked["messages"][0]["content"])
+    return {
+        "content": "###DONE###" if is_user and said >= _TURNS else "That would be fine with me."
+    }
 
 
 def turn_of_theirs(conversations: int) -> float:
@@ -78,18 +55,13 @@ def turn_of_theirs(conversations: int) -> float:
     Raises:
         RuntimeError: its program failed.
     """
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Null)
-    Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        start = _spent(server.server_port, _FEW)
-        more = _spent(server.server_port, _FEW + conversations)
-    finally:
-        server.shutdown()
-        server.server_close()
+    with null_model(_reply) as url:
+        start = _spent(url, _FEW)
+        more = _spent(url, _FEW + conversations)
     return 1e3 * (more - start) / (conversations * _TURNS)
 
 
-def _spent(port: int, conversations: int) -> float:
+def _spent(url: str, conversations: int) -> float:
     """The seconds of the processor that one run of its program takes."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -100,7 +72,7 @@ def _spent(port: int, conversations: int) -> float:
             *("--env.id", "user-sim", "--env.user.max-turns", str(_TURNS + 2)),
             *("--env.assistant.harness.id", "null", "--env.assistant.runtime.type", "subprocess"),
             *("--env.user.runtime.type", "subprocess"),
-            *("--client.base-url", f"http://127.0.0.1:{port}/v1", "--client.api-key-var", "NO_KEY"),
+            *("--client.base-url", url, "--client.api-key-var", "NO_KEY"),
             *("-m", "null", "-c", "64", "--no-push", "--no-rich", "--run.name", "run"),
             *("-o", f"{folder / 'out'}"),
         ]
