@@ -99,24 +99,22 @@ def travel_utility(
         )
 
     def score(snapshot: SnapshotTaken, opened: SessionOpened) -> Score | Missing:
-        trip = _trip_of(opened)
-        if trip is None:
-            return Missing(_NO_TRIP)
-        if not isinstance(snapshot.content, str):
-            return unreadable()
+        posed = _posed(snapshot, opened)
+        if not isinstance(posed, tuple):
+            return posed
+        text, trip = posed
         try:
-            return judge(parse_plan(snapshot.content), trip)
+            return judge(parse_plan(text), trip)
         except InvalidInput:
             return unreadable()
 
     async def score_asking(snapshot: SnapshotTaken, opened: SessionOpened) -> Score | Missing:
-        trip = _trip_of(opened)
-        if trip is None:
-            return Missing(_NO_TRIP)
-        if not isinstance(snapshot.content, str):
-            return unreadable()
+        posed = _posed(snapshot, opened)
+        if not isinstance(posed, tuple):
+            return posed
+        text, trip = posed
         try:
-            return judge(await read_plan(snapshot.content, convert), trip)
+            return judge(await read_plan(text, convert), trip)
         except ConversionFailed as error:
             return Missing(str(error))
         except InvalidInput:
@@ -130,19 +128,18 @@ def travel_utility(
     return SnapshotUtility(TRAVEL, version, scoring, config=settings)
 
 
-_NO_TRIP: Final = "the session says nothing of the trip that its plans are judged by"
-
-
-def _trip_of(opened: SessionOpened) -> Trip | None:
-    """The trip that plans are judged by, as the human wants it now; None if the session has none."""
+def _posed(snapshot: SnapshotTaken, opened: SessionOpened) -> tuple[str, Trip] | Score | Missing:
+    """A plan and the trip that it is judged by, as the human wants it now; else why it cannot be judged."""
     private = opened.private.get(TRAVEL)
     if not isinstance(private, Mapping) or "trip" not in private:
-        return None
+        return Missing("the session says nothing of the trip that its plans are judged by")
+    if not isinstance(snapshot.content, str):
+        return unreadable()
     trip = msgspec.convert(private["trip"], Trip)
     for one in opened.participants:
         if one.role == "human":  # the human may have changed their mind
             trip = trip_as_changed(trip, opened.private.get(one.name))
-    return trip
+    return snapshot.content, trip
 
 
 def asking_travel_utility(
