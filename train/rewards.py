@@ -201,7 +201,8 @@ def _reward(trajectory: Trajectory, terms: RewardTerms, repeated: Mapping[int, i
     points = counted(trajectory)
     last = (points[-1].utility if points else None) or 0.0
     parts["terminal"] = terms.terminal * last if trajectory.state != "open" else 0.0
-    parts["drop"] = terms.drop * (_left_with(trajectory, terms.tau) - last)
+    left = _left_with(trajectory, terms.tau) if terms.drop else last
+    parts["drop"] = terms.drop * (left - last)
     missing = missing_utility(trajectory)
     total = None if missing is not None else math.fsum(parts.values())
     return Reward(total=total, parts=parts, rounds=rounds, missing=missing)

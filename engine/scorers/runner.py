@@ -148,6 +148,27 @@ class Found(NamedTuple):
     outcome: Outcome
 
 
+class _Verdict(NamedTuple):
+    """What the rule of stops said, and at which record."""
+
+    record: Record
+    said: StopAdvised | Exception
+
+
+class _Begun(NamedTuple):
+    """What is left to do for the records of an append.
+
+    Attributes:
+        verdict: to be enforced first.
+        found: outcomes to be recorded.
+        rest: records that scorers have yet to look at; what they have looked at is passed over.
+    """
+
+    verdict: _Verdict | None
+    found: Sequence[tuple[Record, Found]]
+    rest: Sequence[Record]
+
+
 @final
 class ScorerRunner:
     """The scorers of one session at work.
@@ -206,7 +227,7 @@ class ScorerRunner:
         self._on_stop = on_stop
         self._excused = excused
         self._computing = computing
-        self._queue: deque[Sequence[Record]] = deque()
+        self._queue: deque[tuple[Sequence[Record], _Begun | None]] = deque()
         # Not anyio's events, which cost more: there are some dozens for each act of an agent.
         self._work = asyncio.Event()
         self._settled = asyncio.Event()
@@ -228,12 +249,18 @@ class ScorerRunner:
     # --- within a session -------------------------------------------------------------------------
 
     def offer(self, records: Sequence[Record]) -> None:
-        """Takes trace records, in order; never waits."""
+        """Takes trace records, in order; never waits.
+
+        Scorers that wait for nothing look at them here. Most records lead to no measurement, and the
+        task that records them is not woken for those: a switch of tasks costs more than the look.
+        """
         if records:
             if records[-1].kind == "SessionClosed":
                 self._stop = None  # nothing is left to stop
-            self._queue.append(records)
-            self._work.set()
+            begun = None if self._queue else self._begin(records)
+            if self._queue or begun is not None:
+                self._queue.append((records, begun))
+                self._work.set()
 
     async def settle(self) -> None:
         """Waits until all that was offered is measured and recorded."""
@@ -251,7 +278,11 @@ class ScorerRunner:
         """Measures until it is finished."""
         while not self._finished:
             if self._queue:
-                await self.measure(self._queue[0])
+                records, begun = self._queue[0]
+                if begun is None:
+                    await self.measure(records)
+                else:
+                    await self._finish(begun)
                 self._queue.popleft()
             else:
                 self._settled.set()
@@ -268,9 +299,44 @@ class ScorerRunner:
             Divergence: a scorer asks a model something other than what the log holds.
             LogError: the log cannot store the measurements.
         """
+        begun = self._begin(records)
+        if begun is not None:
+            await self._finish(begun)
+
+    def _begin(self, records: Sequence[Record]) -> _Begun | None:
+        """Has the rule of stops and the scorers take records, up to the first scorer that may wait.
+
+        Returns:
+            What is left to do; None if nothing is.
+        """
+        verdict: _Verdict | None = None
         for record in records:
-            await self._rule(record)
+            if verdict is None and (said := self._judge(record)) is not None:
+                verdict = _Verdict(record, said)
+        found: list[tuple[Record, Found]] = []
         for record in records:
+            for running in self._running:
+                if running.observer is None or running.version >= record.version:
+                    continue
+                if running.failed is not None or not self._at_once(running.cost(record)):
+                    return _Begun(verdict, found, records)
+                running.version = record.version
+                outcome = running.look(record)
+                if outcome != ():
+                    found.append((record, Found(running, outcome)))
+        return _Begun(verdict, found, ()) if verdict is not None or found else None
+
+    def _at_once(self, cost: Cost) -> bool:
+        return cost == "quick" or (cost == "computes" and self._computing is None)
+
+    async def _finish(self, begun: _Begun) -> None:
+        """Records what was found, and does the rest."""
+        if begun.verdict is not None:
+            await self._enforce(*begun.verdict)
+        for record, (running, outcome) in begun.found:
+            for measured in await self._keep(running, record, outcome):
+                await self._rule(measured)
+        for record in begun.rest:
             for running in self.due(record):
                 failed = running.failed_at(record)
                 if failed is not None:
@@ -290,7 +356,7 @@ class ScorerRunner:
     async def _observe(self, running: RunningScorer, record: Record, cost: Cost) -> Outcome:
         observer = running.observer
         assert observer is not None
-        if cost == "quick" or (cost == "computes" and self._computing is None):
+        if self._at_once(cost):
             return running.look(record)
         try:
             with PluginCall(running.stream), anyio.CancelScope() as scope:
@@ -439,19 +505,31 @@ class ScorerRunner:
                 fresh.append(Draft(event, running.ref.name, "scorer", record.time, ident, cause))
         return known, fresh
 
-    async def _rule(self, record: Record) -> None:
+    def _judge(self, record: Record) -> StopAdvised | Exception | None:
+        """What the rule of stops says of a record: an advice, or the error that it raised."""
         if self._stop is None:
-            return
+            return None
         try:
             with PluginCall("the rule of stops"):
                 advice = self._stop.feed(record)
         except Exception as error:  # noqa: BLE001  (recorded as ScorerFailed)
             self._stop = None
-            await self._end_rule(record, failure_of(error))
-            return
+            return error
         if advice is None or self._on_stop is None:
-            return
+            return None
         self._stop = None
+        return advice
+
+    async def _rule(self, record: Record) -> None:
+        said = self._judge(record)
+        if said is not None:
+            await self._enforce(record, said)
+
+    async def _enforce(self, record: Record, advice: StopAdvised | Exception) -> None:
+        if isinstance(advice, Exception):
+            await self._end_rule(record, failure_of(advice))
+            return
+        assert self._on_stop is not None
         ref = advice.scorer or STOPPER
         ident = measurement_id(ref, f"round/{advice.round}/tau/{advice.tau}")
         if ident not in self._recorded:
