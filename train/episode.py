@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Annotated, Final, TypeVar, final
+from typing import Annotated, Final, TypeAlias, TypeVar, final
 
 import anyio
 import msgspec
@@ -63,7 +63,8 @@ class EpisodeSetting(msgspec.Struct, frozen=True, kw_only=True):
         hold: seconds of wall time that a policy has to decide, at most.
 
     Raises:
-        InvalidInput: ``tau`` or ``mistakes`` is not a whole number from 1, or ``hold`` is not above 0.
+        InvalidInput: a value is of the wrong type or out of range: ``tau`` and ``mistakes`` are whole
+            numbers from 1, and ``hold`` is above 0.
     """
 
     reward: RewardTerms = RewardTerms()
@@ -79,14 +80,26 @@ class EpisodeSetting(msgspec.Struct, frozen=True, kw_only=True):
     hold: float = 86_400.0
 
     def __post_init__(self) -> None:
-        _checked(_Numbers, tau=self.tau, mistakes=self.mistakes, hold=self.hold)
+        given = msgspec.structs.asdict(self)
+        for name, kind in _PARTS.items():
+            if not isinstance(given[name], kind):
+                raise InvalidInput(f"{name} expects {kind.__name__}, got {given[name]!r:.80}")
+        _checked(_Given, **{name: given[name] for name in _Given.__struct_fields__})
 
 
-class _Numbers(msgspec.Struct, frozen=True):
-    """The numbers of a setting."""
+_PARTS: Final = {"reward": RewardTerms, "limits": Limits, "timing": Timing, "base": Setting}
+_FromOne: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
 
-    tau: Annotated[int, msgspec.Meta(ge=1)] | None
-    mistakes: Annotated[int, msgspec.Meta(ge=1)]
+
+class _Given(msgspec.Struct, frozen=True):
+    """The plain values of a setting."""
+
+    tau: _FromOne | None
+    interrupts: bool
+    mistakes: _FromOne
+    agent: Annotated[str, msgspec.Meta(min_length=1)]
+    user_model: str | None
+    config: Mapping[str, JSON]
     hold: Annotated[float, msgspec.Meta(gt=0)]
 
 
@@ -96,7 +109,7 @@ class _Beginning(msgspec.Struct, frozen=True):
     problem: str
     persona: str
     seed: int
-    repeat: Annotated[int, msgspec.Meta(ge=1)]
+    repeat: _FromOne
     config: Mapping[str, JSON]
 
 
@@ -486,7 +499,10 @@ def _checked(form: type[_S], **given: object) -> _S:
         return msgspec.convert(given, form)
     except msgspec.ValidationError as error:
         what, _, where = str(error).partition(" - at `$.")
-        raise InvalidInput(f"{where.rstrip('`')}: {what[0].lower()}{what[1:]}") from None
+        wanted = what.removeprefix("Expected ").partition(", got ")[0].replace("`", "")
+        name = where.rstrip("`")
+        value = given.get(name.partition(".")[0].partition("[")[0])
+        raise InvalidInput(f"{name} expects {wanted}, got {value!r:.80}") from None
 
 
 def _after(missed: Observation | None, seen: Observation) -> Observation:

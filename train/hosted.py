@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
-from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, final
 
@@ -247,12 +246,11 @@ class UserEndpoint:
         self._talks: dict[str, Talk] = {}
         self._named: dict[str, Talk] = {}
         self._replies: dict[str, Reply] = {}
-        self._stack = AsyncExitStack()
         self._tasks: anyio.abc.TaskGroup | None = None
 
     async def __aenter__(self) -> UserEndpoint:
         """Opens what runs the sessions."""
-        self._tasks = await self._stack.enter_async_context(anyio.create_task_group())
+        self._tasks = await anyio.create_task_group().__aenter__()
         return self
 
     async def __aexit__(
@@ -262,9 +260,14 @@ class UserEndpoint:
         trace: TracebackType | None,
     ) -> bool | None:
         """Closes open sessions as ``cancelled``."""
+        assert self._tasks is not None
+        tasks, self._tasks = self._tasks, None
         for talk in self._talks.values():
             talk.left.set()
-        return await self._stack.__aexit__(kind, error, trace)
+        if kind is None or issubclass(kind, Exception):  # the error is passed on as it is
+            await tasks.__aexit__(None, None, None)
+            return None
+        return await tasks.__aexit__(kind, error, trace)
 
     def user(self, model: str) -> HostedUser | None:
         """The user of a conversation that has a name, by the model's name; None if none has begun."""

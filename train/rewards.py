@@ -68,17 +68,16 @@ class RewardTerms(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         for name in ("progress", "price", "terminal", "drop", "unproductive", "repeated"):
             value: object = getattr(self, name)
-            if not isinstance(value, int | float) or not math.isfinite(value):
-                raise InvalidInput(
-                    f"the {name} of a reward has to be a finite number, not {value!r}"
-                )
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not number or not math.isfinite(value):
+                raise InvalidInput(f"{name} of a reward expects a finite number, got {value!r}")
         if self.effort not in MEASURES:
             raise InvalidInput(
                 f"unknown measure of effort {self.effort!r}; choose from {', '.join(MEASURES)}"
             )
         tau: object = self.tau
-        if not isinstance(tau, int) or tau < 1:
-            raise InvalidInput(f"a tolerance is a whole number from 1, not {tau!r}")
+        if not isinstance(tau, int) or isinstance(tau, bool) or tau < 1:
+            raise InvalidInput(f"tau of a reward expects a whole number from 1, got {tau!r}")
 
 
 class RoundReward(msgspec.Struct, frozen=True, kw_only=True):

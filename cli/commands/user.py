@@ -89,8 +89,13 @@ async def _speak(where: str, user: UserName | None) -> None:
     import anyio
     from anyio import to_thread
 
+    from ...engine.log.open import open_log
     from ...train.acp_user import AcpUser
+    from ...train.hosted import HostedUser
 
+    if user is not None:  # a user that nobody can talk to is refused before the client begins
+        async with open_log("memory://") as aside, HostedUser(aside) as tried:
+            await tried.begin(user)
     source, sink = sys.stdin.fileno(), sys.stdout.buffer
     arriving, arrived = anyio.create_memory_object_stream[bytes](0)
     reading = anyio.CancelScope()

@@ -186,6 +186,8 @@ def test_a_resource_is_put_up_as_the_output_and_the_end_closes_the_session() -> 
     ("arguments", "why"),
     [
         (["x", "--acp", "--log", "memory://"], "'x' names no user"),
+        (["trvel/lazy/0/7", "--acp", "--log", "memory://"], "did you mean 'travel'?"),
+        (["travel/lasy/0/7", "--acp", "--log", "memory://"], "did you mean 'lazy'?"),
         ([USER, "--log", "memory://"], "is for --acp"),
         (["--acp"], "--log"),
     ],

@@ -320,6 +320,7 @@ def test_settings_that_make_no_sense_are_refused() -> None:
     wrong: Sequence[dict[str, Any]] = (
         {"price": float("nan")},
         {"price": "high"},
+        {"price": True},
         {"effort": "sweat"},
         {"tau": 0},
         {"tau": 1.5},
@@ -333,9 +334,18 @@ def test_settings_that_make_no_sense_are_refused() -> None:
         {"mistakes": 0},
         {"mistakes": 1.5},
         {"hold": -1},
+        {"reward": {"price": 1}},
+        {"limits": 30},
+        {"timing": None},
+        {"agent": ""},
+        {"interrupts": "yes"},
+        {"config": 5},
     )
     for setting in settings:
-        with pytest.raises(InvalidInput):
+        name, value = next(iter(setting.items()))
+        with pytest.raises(
+            InvalidInput, match=rf"^{name} expects .+, got {re.escape(repr(value))}$"
+        ):
             EpisodeSetting(**setting)
 
 
@@ -343,12 +353,12 @@ async def test_arguments_of_the_wrong_type_are_refused_and_begin_no_session(log:
     async with Episode(log) as episode:
         for arguments, why in (
             ({"task": 3}, "3 is not a task"),
-            ({"problem": 0}, "problem: expected `str`, got `int`"),
-            ({"persona": None}, "persona: expected `str`, got `null`"),
-            ({"seed": "x"}, "seed: expected `int`, got `str`"),
-            ({"seed": 1.5}, "seed: expected `int`, got `float`"),
-            ({"repeat": 0}, "repeat: expected `int` >= 1"),
-            ({"config": 5}, "config: expected `object`, got `int`"),
+            ({"problem": 0}, "problem expects str, got 0"),
+            ({"persona": None}, "persona expects str, got None"),
+            ({"seed": "x"}, "seed expects int, got 'x'"),
+            ({"seed": 1.5}, "seed expects int, got 1.5"),
+            ({"repeat": 0}, "repeat expects int >= 1, got 0"),
+            ({"config": 5}, "config expects object, got 5"),
         ):
             given: dict[str, Any] = {"task": BOUQUET, "problem": "0", **arguments}
             with pytest.raises(InvalidInput, match=re.escape(why)):

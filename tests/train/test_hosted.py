@@ -124,6 +124,23 @@ def test_the_last_reply_says_that_it_is_over() -> None:
     anyio.run(main)
 
 
+def test_an_endpoint_raises_what_is_wrong_with_a_request_as_it_is() -> None:
+    async def main() -> None:
+        async with open_log("memory://") as log:
+            for user, why in (
+                ("travel", "names no user"),
+                ("trvel/lazy/0/7", "unknown task 'trvel'"),
+                ("tutoring/lasy/0/7", "unknown user 'lasy'"),
+                ("tutoring/lazy/first/7", "unknown instance 'first'"),
+            ):
+                with pytest.raises(InvalidInput, match=why):
+                    async with UserEndpoint(log) as endpoint:
+                        await talk(endpoint, [{"role": "user", "content": "Hi"}], user)
+            assert not [one async for one in log.sessions()]
+
+    anyio.run(main)
+
+
 def test_bad_requests_are_answered_in_words_over_http() -> None:
     async def main() -> None:
         async with open_log("memory://") as log, UserEndpoint(log) as endpoint:
