@@ -307,6 +307,8 @@ class SpillFiles:
             lines.append(line)
             opened.add(queue.session)
             kept.append((queue, entry))
+        if entries and not dealt:
+            return [], 0
         try:
             file.append(lines)
         except OSError as error:

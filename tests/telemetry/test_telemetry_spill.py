@@ -14,6 +14,7 @@ from typing import cast
 import anyio
 import duolog
 import pytest
+import virtual_loop
 from anyio.to_thread import run_sync
 from duolog.engine.errors import (
     LogAway,
@@ -28,7 +29,10 @@ from duolog.engine.log.contract import EventLog, Store
 from duolog.engine.log.open import MemoryLog
 from duolog.engine.records import RECORDING, Draft, Record
 from duolog.engine.redacting import redact_secrets
+from duolog.engine.session.commands import RecordEvent
 from duolog.telemetry.log import Log
+from duolog.telemetry.queue import QueuedCommand, SessionQueue
+from duolog.telemetry.receipt import Receipt
 from duolog.telemetry.recorder import Recorder
 from duolog.telemetry.spill import Spill, SpillFiles, is_on_a_server
 from duolog.telemetry.tally import Killed, Tally, TallyFiles, read_tally
@@ -250,6 +254,51 @@ async def test_a_full_file_counts_what_is_dropped(gate: Gate, tmp_path: Path) ->
     written = len(await texts(gate.log))
     dropped = sum(one.count for one in await marks(gate.log) if isinstance(one, RecordsLost))
     assert written + dropped == 40
+
+
+def test_a_file_takes_what_fits_and_nothing_more(tmp_path: Path) -> None:
+    """The lines about settled events count, too, and are not written again and again."""
+    opened = SessionOpened(task="t", instance="1", participants=(), clock="utc")
+    entries = []
+    for number, session in enumerate("stst"):
+        receipt, event = Receipt(session), MessageSent(text=str(number) * 40)
+        command = RecordEvent(event)
+        entry = QueuedCommand("says", command, "ann", "human", 1.0, receipt, f"m{number}")
+        entries.append((SessionQueue(session, opened), entry))
+    sent = [("s", f"sent-{number}") for number in range(5)]
+    sizes = []
+    for count in range(1, 5):
+        unlimited = files(tmp_path / str(count))
+        unlimited.keep(entries[:count], sent)
+        sizes.append(size_on_disk(tmp_path / str(count)))
+    for size in {one + more for one in sizes[:3] for more in (-1, 0, 1)}:
+        place = tmp_path / f"at most {size}"
+        limited = files(place, size=size)
+        fitting = sum(one <= size for one in sizes)
+        assert limited.keep(entries, sent) == (entries[:fitting], fitting)
+        assert size_on_disk(place) == [0, *sizes][fitting]
+        for _ in range(2):
+            assert limited.keep(entries[fitting:], sent) == ([], 0)
+        assert size_on_disk(place) == [0, *sizes][fitting]
+
+
+def test_what_has_not_waited_long_is_in_memory_alone(tmp_path: Path) -> None:
+    spill = SpillFiles(Spill(directory=tmp_path / "spill", after=3600.0), "memory://", None)
+
+    async def main() -> None:
+        async with Gate(MemoryLog()) as gate, Recorder(gate.log, spill=spill) as recorder:
+            s = await recorder.session("s")
+            await s.flush()
+            gate.shut()  # the store is slow, and not away
+            receipt = await s.human.says("hello")
+            await anyio.sleep(60)
+            assert not receipt.settled
+            assert recorder.statistics().spilled == 0
+            assert lines(tmp_path) == []
+            gate.open()
+            await receipt.written()
+
+    virtual_loop.run(main)
 
 
 async def test_what_is_too_old_is_marked_as_lost(gate: Gate, tmp_path: Path) -> None:

@@ -57,9 +57,13 @@ def test_an_update_says_what_the_trajectory_says_however_late_its_score(seed: in
                 script.scored(chance.choice((None, 0.75)), round=chance.randrange(1, 6))
     if chance.random() < 0.6:
         script.human("thanks")
+        script.scored(0.25, round=chance.randrange(1, 9))  # also the one that the close takes out
         script.closed()
+    newer = chance.choice(("u@1", "u@2"))
+    for number in chance.sample(range(1, 9), 8):
+        script.scored(0.75, round=number, scorer=newer)
     for draft in unscored:
-        script.scored(0.5, snapshot=draft)
+        script.scored(0.5, snapshot=draft, scorer=newer)
 
     fold = TrajectoryFold(script.session)
     count = 0
