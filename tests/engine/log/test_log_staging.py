@@ -6,6 +6,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+import virtual_loop
 from duolog.engine.errors import CodecError, LogClosed, VersionConflict
 from duolog.engine.events import MessageSent
 from duolog.engine.log.append import Append
@@ -54,6 +55,20 @@ async def test_they_are_one_group_however_many_they_are(url: str, tmp_path: Path
         position = await log.write_in_order(chain(log, 5_000))
         assert (position, log.statistics().groups) == (5_000, 1)
         assert [r.version async for r in log.read("s")] == list(range(1, 5_001))
+
+
+def test_a_log_in_memory_waits_for_no_clock() -> None:
+    async def main() -> None:
+        async with open_log("memory://") as log:
+            assert isinstance(log, Staging)
+            await log.write_in_order(chain(log, 3))
+            await log.append("s", [said("4")])
+            async with log.subscribe() as subscription:
+                assert [(await anext(subscription)).version for _ in range(4)] == [1, 2, 3, 4]
+            await log.forget(["s"])
+        assert anyio.current_time() == 0.0
+
+    virtual_loop.run(main)
 
 
 @pytest.mark.parametrize("url", STORES)
