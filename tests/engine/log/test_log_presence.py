@@ -145,6 +145,23 @@ async def test_what_the_log_does_to_its_own_file_is_no_change(tmp_path: Path) ->
         await log.append("s", [said("z")])
 
 
+async def test_a_file_that_is_whole_with_its_write_ahead_log_is_there(tmp_path: Path) -> None:
+    """Another process may have died while it moved pages from there into the file."""
+    path = tmp_path / "a.db"
+    await make(path, 5)
+    presence = await anyio.to_thread.run_sync(FilePresence, path)
+    async with open_log(str(path)) as other:
+        await other.forget("s", compact=False)  # changes the pages of the records, and adds none
+        wal = path.with_name("a.db-wal").read_bytes()
+        size = int.from_bytes(wal[8:12], "big")
+        pages = {int.from_bytes(wal[at : at + 4], "big") for at in range(32, len(wal), 24 + size)}
+        with path.open("r+b") as file:
+            for page in pages - {1}:
+                file.seek((page - 1) * size)
+                file.write(bytes(size))
+        await anyio.to_thread.run_sync(presence.check)
+
+
 async def test_a_recorder_says_that_its_log_is_gone(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

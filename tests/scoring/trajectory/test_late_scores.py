@@ -35,9 +35,8 @@ def carried(points: Sequence[Point], update: UtilityUpdated) -> bool:
     )
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_an_update_says_what_the_trajectory_says_however_late_its_score(seed: int) -> None:
-    chance = random.Random(seed)
+def scored_late(chance: random.Random) -> RecordWriter:
+    """A session with scores that come at any time, by one scorer or two versions of it."""
     script = RecordWriter()
     script.opened()
     script.human("a plan, please")
@@ -64,7 +63,12 @@ def test_an_update_says_what_the_trajectory_says_however_late_its_score(seed: in
         script.scored(0.75, round=number, scorer=newer)
     for draft in unscored:
         script.scored(0.5, snapshot=draft, scorer=newer)
+    return script
 
+
+@pytest.mark.parametrize("seed", range(40))
+def test_an_update_says_what_the_trajectory_says_however_late_its_score(seed: int) -> None:
+    script = scored_late(random.Random(seed))
     fold = TrajectoryFold(script.session)
     count = 0
     for record in script.records:
