@@ -154,6 +154,32 @@ async def test_advice_that_another_handler_may_have_had_says_so(url: str, crashe
     assert handled == [("first", False), ("second", True)]
 
 
+async def test_a_log_that_closes_acknowledges_first_what_was_handed_over(url: str) -> None:
+    begun, may_end = anyio.Event(), anyio.Event()
+    acknowledged: list[StopAdvice] = []
+    advice = StopAdvice("s", 2, 5, 4, tau=2, rounds=(1, 2), ratings=(1, 1))
+
+    async def handle(update: StopAdvice) -> None:
+        pass
+
+    async def acknowledge(update: StopAdvice) -> None:
+        begun.set()
+        await may_end.wait()
+        acknowledged.append(update)
+
+    async with duolog.open(url) as log, open_log(url) as store:
+        await complain(await log.session("s"))
+        assert isinstance(store, Leasing)
+        made = StopDeliveries(store, store.leases(), handle, acknowledge, lambda s, v: True)
+        made.take(await anext(store.read("s")), [advice])
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(made.run)
+            await begun.wait()
+            tasks.cancel_scope.cancel()
+            may_end.set()
+    assert acknowledged == [advice]
+
+
 async def test_what_is_acknowledged_is_not_handled_again(url: str) -> None:
     handled: list[StopAdvice] = []
     for _ in range(2):  # a deploy

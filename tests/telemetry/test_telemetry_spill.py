@@ -113,6 +113,9 @@ async def test_what_waits_is_on_the_disk_redacted_and_goes_to_the_log_later(
         assert recorder.statistics().late == 2
         [mark] = [one for one in await marks(gate.log) if isinstance(one, RecordsLate)]
         assert (mark.first, mark.last) == (2, 3)
+        ids = [record.caller_id or "" async for record in gate.log.read("s")]
+        assert ids[:2] == ["", "m1"]
+        assert ids[2].startswith("spill/")
     assert lines(tmp_path) == []
     assert not list((tmp_path / "spill").iterdir())
 
@@ -282,11 +285,17 @@ def test_a_file_takes_what_fits_and_nothing_more(tmp_path: Path) -> None:
         assert size_on_disk(place) == [0, *sizes][fitting]
 
 
-def test_what_has_not_waited_long_is_in_memory_alone(tmp_path: Path) -> None:
-    spill = SpillFiles(Spill(directory=tmp_path / "spill", after=3600.0), "memory://", None)
+def rarely(directory: Path) -> SpillFiles:
+    """Files of events that have waited for an hour."""
+    return SpillFiles(Spill(directory=directory / "spill", after=3600.0), "memory://", None)
 
+
+def test_what_has_not_waited_long_is_in_memory_alone(tmp_path: Path) -> None:
     async def main() -> None:
-        async with Gate(MemoryLog()) as gate, Recorder(gate.log, spill=spill) as recorder:
+        async with (
+            Gate(MemoryLog()) as gate,
+            Recorder(gate.log, spill=rarely(tmp_path)) as recorder,
+        ):
             s = await recorder.session("s")
             await s.flush()
             gate.shut()  # the store is slow, and not away
@@ -299,6 +308,16 @@ def test_what_has_not_waited_long_is_in_memory_alone(tmp_path: Path) -> None:
             await receipt.written()
 
     virtual_loop.run(main)
+
+
+async def test_what_waits_while_the_store_is_away_is_on_the_disk_at_once(
+    gate: Gate, tmp_path: Path
+) -> None:
+    async with Recorder(gate.log, retry=0.01, spill=rarely(tmp_path)) as recorder:
+        gate.fail(away)
+        await (await recorder.session("s")).human.says("hello")
+        await until_kept(recorder, 2)
+        gate.heal()
 
 
 async def test_what_is_too_old_is_marked_as_lost(gate: Gate, tmp_path: Path) -> None:
@@ -584,6 +603,28 @@ def test_a_tally_grows_and_is_read_as_it_was(tmp_path: Path) -> None:
     assert found["s-9"] == Killed("s-9", 1, 4, 19.0, 19.0)
     tally.close()
     assert path.exists()
+
+
+def test_files_that_somebody_removed_are_not_missed(tmp_path: Path) -> None:
+    def tallies() -> TallyFiles:
+        return TallyFiles(lambda: (tmp_path, "log"), None)
+
+    left = tallies().open()
+    left.add("s", 2, 10.0, 1)
+    left.close()
+    [file] = tmp_path.iterdir()
+    taken = tallies()
+    assert [(one.session, one.events) for one in taken.take()] == [("s", 2)]
+    own = taken.open()
+    spill = files(tmp_path)
+    spill.keep((), [("s", "m1")])
+    for path in (file, *tmp_path.glob("*.tally"), *(tmp_path / "spill").iterdir()):
+        path.unlink(missing_ok=True)
+    taken.drop()
+    own.close()
+    spill.clear()
+    assert taken.take() == []
+    assert not taken.exist()
 
 
 async def test_a_session_that_begins_with_a_kill_keeps_its_labels(
