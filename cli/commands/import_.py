@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from shutil import copyfileobj
-from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
 
 import typer
@@ -289,6 +288,8 @@ async def _opened(source: str, *, twice: bool) -> AsyncIterator[BinaryIO]:
     Raises:
         InvalidInput: it cannot be read.
     """
+    from tempfile import TemporaryFile
+
     from anyio.to_thread import run_sync
 
     from ...engine.log.exchange.jsonl_export import open_lines

@@ -6,7 +6,6 @@ import keyword
 import os
 import sys
 from importlib.machinery import PathFinder
-from importlib.resources import files
 from pathlib import Path
 from string import Template
 from typing import Annotated, Literal
@@ -50,6 +49,8 @@ def new_command(
     for path in paths.values():
         if path.exists() or path.is_symlink():
             raise InvalidInput(f"{path} exists already: choose another name, or another --into")
+    from importlib.resources import files  # takes longer than most commands need for their help
+
     kind = "".join(part.capitalize() for part in name.split("_"))
     for template, path in paths.items():
         text = (files("duolog") / "cli" / "templates" / template).read_text(encoding="utf-8")

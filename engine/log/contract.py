@@ -90,7 +90,7 @@ class Derived(msgspec.Struct, frozen=True, kw_only=True):
         position: position of the session's last record that the fold has seen. The row is current if
             this equals ``SessionSummary.position``.
         payload: what the fold made, in a format that only the fold needs to know.
-        numbers: at most four values to order and select rows by; the kind says what they mean.
+        numbers: at most eight values to order and select rows by; the kind says what they mean.
     """
 
     session: str
@@ -419,7 +419,7 @@ class EventLog(Protocol):
             How many rows were kept.
 
         Raises:
-            InvalidInput: a row without a kind, with more than four numbers, or with a number that is
+            InvalidInput: a row without a kind, with more than eight numbers, or with a number that is
                 not finite.
             LogClosed: the log is closed.
         """

@@ -16,7 +16,7 @@ from .summary import FORGOTTEN, SessionState
 
 __all__ = ("NUMBERS", "DerivedRows", "Unkept", "check_rows", "derived_checksum", "derived_problem")
 
-NUMBERS: Final = 4
+NUMBERS: Final = 8
 """How many numbers a row may have."""
 
 

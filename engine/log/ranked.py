@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from heapq import nlargest, nsmallest
-from typing import Final, Protocol, runtime_checkable
+from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
 from ..text import natural
 from .contract import SessionSummary
 
-__all__ = ("LABEL", "NUMBERS", "TEXTS", "Ranked", "first_keys", "label_in")
+__all__ = (
+    "LABEL",
+    "NUMBERS",
+    "ROW",
+    "TEXTS",
+    "Condition",
+    "Dialect",
+    "Ranked",
+    "Rows",
+    "about_rows",
+    "first_keys",
+    "label_in",
+    "meeting",
+)
 
 NUMBERS: Final = {
-    "events": "events",
-    "opened": "opened",
-    "last": "last",
-    "lasted": "last - opened",
-    "position": "position",
+    "events": "s.events",
+    "opened": "s.opened",
+    "last": "s.last",
+    "lasted": "s.last - s.opened",
+    "position": "s.position",
 }
-"""Numbers of summaries that sessions can be ordered by, as SQL has them."""
+"""Numbers of summaries that sessions can be ordered by, as SQL has them of a summary ``s``."""
 
 TEXTS: Final = ("session", "task", "instance", "state")
 """Texts of summaries that sessions can be ordered by."""
@@ -29,14 +43,68 @@ TEXTS: Final = ("session", "task", "instance", "state")
 LABEL: Final = "label:"
 """Before the name of a label that sessions are to be ordered by."""
 
+ROW: Final = "row:"
+"""Before the index, from 0, of the number of derived rows that sessions are to be ordered by."""
+
+_ALL_LABELS: Final = "labels"
 _TEXTS_HELD: Final = 1024  # of which it is known what they are compared by
 
 _labels = msgspec.json.Decoder(dict[str, str]).decode
 
 
+class Rows(NamedTuple):
+    """Which derived rows an order or a condition is about: their kind and version; see ``Derived``."""
+
+    kind: str
+    version: int
+
+
+class Condition(msgspec.Struct, frozen=True, kw_only=True):
+    """A condition that a store decides, so that few sessions have to be read.
+
+    Stores may let sessions through that do not meet it, and never leave out one that does. All sessions
+    without a current row meet a condition about rows, and all texts with other characters than printable ASCII
+    meet a condition about texts, since databases do not agree on their upper and lower case.
+
+    Attributes:
+        by: what it is about, as ``Ranked.arranged`` names it: it is enough that one of these meets it. A text
+            that is to be found in any label is found in ``labels``.
+        ranges: the number lies in one of these, bounds included,
+        missing: or it is missing, if this is set.
+        texts: or the text is one of these, in any case,
+        part: or this is a part of it, in any case; empty for no such condition.
+    """
+
+    by: tuple[str, ...]
+    ranges: tuple[tuple[float, float], ...] = ()
+    missing: bool = False
+    texts: tuple[str, ...] = ()
+    part: str = ""
+
+
+class Dialect(NamedTuple):
+    """How a database writes what conditions are made of; ``{}`` stands for an argument.
+
+    Attributes:
+        behind: whether a row is missing, out of date or damaged.
+        number: a number of a derived row, by its index.
+        label: a label, by its name; None if it is missing.
+        others: whether a text has other characters than printable ASCII.
+        part: whether a text that is lower case holds another one.
+        lower: a text in lower case, as far as ASCII goes.
+    """
+
+    behind: str
+    number: str
+    label: str
+    others: str
+    part: str
+    lower: str
+
+
 @runtime_checkable
 class Ranked(Protocol):
-    """A log whose store can order sessions by their summaries and by the numbers of derived rows."""
+    """A log whose store can order and select sessions by their summaries and by the numbers of derived rows."""
 
     async def outdated(self, kind: str, version: int) -> Sequence[str]:
         """The sessions without a current row, in order of their first records.
@@ -52,36 +120,30 @@ class Ranked(Protocol):
         """
         ...
 
-    async def ranked(
-        self, kind: str, version: int, number: int, *, descending: bool, limit: int
+    async def arranged(
+        self,
+        by: str,
+        *,
+        descending: bool,
+        limit: int | None,
+        offset: int = 0,
+        conditions: Sequence[Condition] = (),
+        rows: Rows | None = None,
     ) -> Sequence[str]:
-        """The first sessions in the order of a number that their rows have.
-
-        Sessions with equal numbers are in order of their first records; those without one come last.
-        The rows count as they are: see ``outdated``.
-
-        Args:
-            kind: of the rows.
-            version: of the rows.
-            number: which of ``Derived.numbers``, from 0.
-            descending: whether the greatest comes first.
-            limit: how many sessions at most.
-
-        Raises:
-            LogClosed: the log is closed.
-        """
-        ...
-
-    async def arranged(self, by: str, *, descending: bool, limit: int) -> Sequence[str]:
-        """The first sessions in the order of a property of their summaries.
+        """Sessions in the order of a property of their summaries, or of a number of their rows.
 
         In texts, 2 comes before 10. Sessions with equal values are in order of their first records; those
-        with an empty text, or without the label, come last.
+        with an empty text, or without the label or the number, come last. Rows count as they are: see
+        ``outdated``.
 
         Args:
-            by: one of ``NUMBERS`` or ``TEXTS``, or ``LABEL`` and the name of a label.
+            by: one of ``NUMBERS`` or ``TEXTS``; ``LABEL`` and the name of a label; ``ROW`` and the index of
+                a number; or empty for the order of first records.
             descending: whether the greatest comes first.
-            limit: how many sessions at most.
+            limit: how many sessions at most; None for all.
+            offset: how many of the first ones are left out.
+            conditions: what the sessions have to meet.
+            rows: which rows order and conditions are about; None if they are about none.
 
         Raises:
             LogClosed: the log is closed.
@@ -109,7 +171,7 @@ def first_keys(
     text_of: Callable[[str], str] | None,
     *,
     descending: bool,
-    limit: int,
+    limit: int | None,
 ) -> list[int]:
     """The keys of the first sessions by a text, for stores whose databases know no such order.
 
@@ -117,7 +179,7 @@ def first_keys(
         rows: key of each session and its text, in order of keys.
         text_of: finds what is to be compared in the text; None for the text itself.
         descending: whether the greatest comes first.
-        limit: how many keys at most.
+        limit: how many keys at most; None for all.
     """
     lacking: list[int] = []
 
@@ -131,8 +193,71 @@ def first_keys(
             value = value_of(text)
             if value is not None:
                 yield value, -key if descending else key
-            elif len(lacking) < limit:
+            elif limit is None or len(lacking) < limit:
                 lacking.append(key)
 
-    best = nlargest(limit, having()) if descending else nsmallest(limit, having())
+    if limit is None:
+        best = sorted(having(), reverse=descending)
+    else:
+        best = (nlargest if descending else nsmallest)(limit, having())
     return [*(abs(key) for _, key in best), *lacking][:limit]
+
+
+def about_rows(by: str, conditions: Iterable[Condition]) -> bool:
+    """Whether an order or a condition is about derived rows."""
+    return any(name.startswith(ROW) for name in (by, *(n for one in conditions for n in one.by)))
+
+
+def meeting(conditions: Iterable[Condition], dialect: Dialect, *, rows: bool) -> str:
+    """The conditions as SQL about a summary ``s`` and its row ``d``; each one that can be decided.
+
+    Args:
+        conditions: what sessions have to meet.
+        dialect: of the database.
+        rows: whether there are derived rows.
+    """
+    return " AND ".join(
+        f"({' OR '.join(_sql(name, one, dialect) for name in one.by)})"
+        for one in conditions
+        if rows or not about_rows("", [one])
+    )
+
+
+def _sql(name: str, condition: Condition, dialect: Dialect) -> str:
+    if name.startswith(ROW):
+        number = dialect.number.format(int(name.removeprefix(ROW)))
+        return f"{dialect.behind} OR {_in_ranges(number, condition)}"
+    if name in NUMBERS:
+        return _in_ranges(f"({NUMBERS[name]})", condition)
+    if name.startswith(LABEL):
+        label = name.removeprefix(LABEL)
+        if not label.replace("_", "").replace("-", "").isalnum() or not label.isascii():
+            return "TRUE"  # its name would have to be quoted, which databases do in their own ways
+        text = f"coalesce({dialect.label.format(label)}, '')"
+    else:
+        text = f"s.{name if name == _ALL_LABELS else TEXTS[TEXTS.index(name)]}"
+    wanted = [*condition.texts, condition.part]
+    if any(not one.isascii() or not one.isprintable() for one in wanted):
+        return "TRUE"
+    lower = dialect.lower.format(text)
+    found = [dialect.others.format(text)]
+    if condition.texts:
+        found.append(f"{lower} IN ({', '.join(_quoted(one.lower()) for one in condition.texts)})")
+    if condition.part:
+        found.append(dialect.part.format(lower, _quoted(condition.part.lower())))
+    return " OR ".join(found)
+
+
+def _in_ranges(number: str, condition: Condition) -> str:
+    found = [f"{number} IS NULL"] if condition.missing else []
+    for low, high in condition.ranges:
+        bounds = [(">=", low)] if low > -math.inf else []
+        bounds += [("<=", high)] if high < math.inf else []
+        inside = [f"{number} {sign} {float(bound)!r}" for sign, bound in bounds]
+        found.append(f"({' AND '.join(inside)})" if inside else f"{number} IS NOT NULL")
+    return f"({' OR '.join(found)})" if found else "FALSE"
+
+
+def _quoted(text: str) -> str:
+    """A text of printable ASCII in SQL."""
+    return "'{}'".format(text.replace("'", "''"))

@@ -33,6 +33,7 @@ from .leases import Leases
 from .parts import Part
 from .process import OwnProcess
 from .publisher import Publisher
+from .ranked import Condition, Rows
 from .searched import Phrases, SessionText
 from .subscriptions import BufferedSubscription, BufferedTap
 
@@ -89,13 +90,15 @@ class Reads(Protocol):
         """See ``Ranked.outdated``."""
         ...
 
-    async def ranked(
-        self, kind: str, version: int, number: int, descending: bool, limit: int
+    async def arranged(
+        self,
+        by: str,
+        descending: bool,
+        limit: int | None,
+        offset: int,
+        conditions: Sequence[Condition],
+        rows: Rows | None,
     ) -> list[str]:
-        """See ``Ranked.ranked``."""
-        ...
-
-    async def arranged(self, by: str, descending: bool, limit: int) -> list[str]:
         """See ``Ranked.arranged``."""
         ...
 
@@ -457,17 +460,20 @@ class StoredLog(Generic[B]):
         self._check_open()
         return await self._backend.reader.outdated(kind, version)
 
-    async def ranked(
-        self, kind: str, version: int, number: int, *, descending: bool, limit: int
+    async def arranged(
+        self,
+        by: str,
+        *,
+        descending: bool,
+        limit: int | None,
+        offset: int = 0,
+        conditions: Sequence[Condition] = (),
+        rows: Rows | None = None,
     ) -> list[str]:
-        """The first sessions by a number of their rows; see ``Ranked.ranked``."""
+        """Sessions in the order of a property or a number of their rows; see ``Ranked.arranged``."""
         self._check_open()
-        return await self._backend.reader.ranked(kind, version, number, descending, limit)
-
-    async def arranged(self, by: str, *, descending: bool, limit: int) -> list[str]:
-        """The first sessions by a property of their summaries; see ``Ranked.arranged``."""
-        self._check_open()
-        return await self._backend.reader.arranged(by, descending, limit)
+        reader = self._backend.reader
+        return await reader.arranged(by, descending, limit, offset, conditions, rows)
 
     async def summaries(self, sessions: Sequence[str]) -> list[SessionSummary]:
         """The summaries of some sessions; see ``Ranked.summaries``."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import Final
 
@@ -14,19 +15,53 @@ from ..trajectory.effort import MEASURES
 from ..trajectory.options import Options
 from ..trajectory.points import NO_SCORE, NOT_EVALUATED
 from ..trajectory.token_estimate import estimate_tokens
+from ..trajectory.tolerance import PENDING, Rating, longest_run
 from ..turns import annotate, is_vague
 from .rows import FOLD_VERSION, Folded, RoundRow, SessionRow
 
-__all__ = ("MISSING", "ROUNDS", "UTILITY", "kind_of", "pack", "unpack")
+__all__ = (
+    "COST",
+    "LATENCY",
+    "LOST",
+    "MISSING",
+    "REVIEWED",
+    "ROUNDS",
+    "TOLERANCE",
+    "UTILITY",
+    "WHY_MISSING",
+    "counted_ratings",
+    "kind_of",
+    "pack",
+    "unpack",
+)
 
 MISSING: Final = (None, NOT_EVALUATED, NO_SCORE)
 """Why the utility of a readable session is missing; None if it has one."""
 
+# Which of the numbers of a kept row is what.
 ROUNDS: Final = 0
-"""Which of the numbers of a kept row is how many rounds there are."""
+"""How many rounds there are."""
 
 UTILITY: Final = 1
-"""Which of them is the utility after the last round."""
+"""The utility after the last round."""
+
+WHY_MISSING: Final = 2
+"""Why it is missing, as the index in ``MISSING``."""
+
+LOST: Final = 3
+"""Events that could not be recorded."""
+
+COST: Final = 4
+"""What the agent cost, in US dollars."""
+
+LATENCY: Final = 5
+"""Median seconds until the agent answers."""
+
+TOLERANCE: Final = 6
+"""The greatest tolerance that is used up; 0 for none."""
+
+REVIEWED: Final = 7
+"""How many have reviewed the session."""
 
 _WINDOW: Final = -12  # 4 kB, without a header
 _MEMORY: Final = 5
@@ -58,8 +93,7 @@ def kind_of(options: Options) -> str:
 
 
 def pack(folded: Folded, position: int, kind: str) -> Derived:
-    """Rows as a log keeps them. Their numbers: the rounds, the utility after the last one, and why it is
-    missing, as the index in ``MISSING``; so most lists need not unpack the rows.
+    """Rows as a log keeps them, with the numbers by which sessions are ordered and selected.
 
     Args:
         folded: the rows.
@@ -68,17 +102,33 @@ def pack(folded: Folded, position: int, kind: str) -> Derived:
     """
     why = folded.utility_missing
     missing = MISSING.index(why) if why in MISSING else None
+    row = folded.session
     packing = zlib.compressobj(1, zlib.DEFLATED, _WINDOW, _MEMORY, zdict=_NAMES)
     return Derived(
-        session=folded.session.session,
+        session=row.session,
         kind=kind,
         version=FOLD_VERSION,
         position=position,
         payload=packing.compress(_encode(folded)) + packing.flush(),
-        numbers=(len(folded.rounds), folded.utility, missing, folded.session.lost),
+        numbers=(
+            len(folded.rounds),
+            folded.utility,
+            missing,
+            row.lost,
+            row.cost,
+            row.latency,
+            longest_run(counted_ratings(folded.rounds)),
+            len(row.reviewers),
+        ),
     )
 
 
 def unpack(kept: Derived) -> Folded:
     """The rows that ``pack`` packed."""
     return _decode(zlib.decompressobj(_WINDOW, zdict=_NAMES).decompress(kept.payload))
+
+
+def counted_ratings(rounds: Sequence[RoundRow]) -> Iterator[Rating]:
+    """The ratings that tolerance counts: of all rounds but a closing one."""
+    counted = rounds[:-1] if rounds and rounds[-1].closing else rounds
+    return (PENDING if point.pending else point.rating for point in counted)

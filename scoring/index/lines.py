@@ -13,11 +13,23 @@ from ...engine.log.contract import Derived, EventLog, SessionSummary
 from ...engine.log.session_states import SessionStates
 from ...engine.log.summary import FORGOTTEN
 from ...engine.rounds import is_unproductive
-from ..columns.kept import MISSING, ROUNDS, UTILITY, kind_of, pack, unpack
+from ..columns.kept import (
+    COST,
+    LATENCY,
+    LOST,
+    MISSING,
+    ROUNDS,
+    UTILITY,
+    WHY_MISSING,
+    counted_ratings,
+    kind_of,
+    pack,
+    unpack,
+)
 from ..columns.rows import FOLD_VERSION, Folded, RoundRow, SessionFold, SessionRow
 from ..trajectory.options import Options
 from ..trajectory.points import NOT_EVALUATED
-from ..trajectory.tolerance import PENDING, stop_rounds
+from ..trajectory.tolerance import stop_rounds
 
 __all__ = ("AT_ONCE", "ListedSession", "SessionLine", "SessionLines", "listed")
 
@@ -80,29 +92,29 @@ class SessionLine:
     @property
     def missing(self) -> str | None:
         """Why its utility is missing; None if it has one."""
-        code = None if self._kept is None else self._kept.numbers[2]
+        code = None if self._kept is None else self._kept.numbers[WHY_MISSING]
         return self.folded.utility_missing if code is None else MISSING[int(code)]
 
     @property
     def evaluated(self) -> bool:
         """Whether its utility was measured, or was to be."""
-        code = None if self._kept is None else self._kept.numbers[2]
+        code = None if self._kept is None else self._kept.numbers[WHY_MISSING]
         return self.row.evaluated if code is None else MISSING[int(code)] != NOT_EVALUATED
 
     @property
     def lost(self) -> int:
         """How many of its events could not be recorded."""
-        return self.row.lost if self._kept is None else int(self._kept.numbers[3] or 0)
+        return self.row.lost if self._kept is None else int(self._kept.numbers[LOST] or 0)
 
     @property
     def cost(self) -> float | None:
         """US dollars for the agent's model calls; None if no price is known."""
-        return self.row.cost
+        return self.row.cost if self._kept is None else self._kept.numbers[COST]
 
     @property
     def latency(self) -> float | None:
         """Median seconds until the agent answers; None if unknown."""
-        return self.row.latency
+        return self.row.latency if self._kept is None else self._kept.numbers[LATENCY]
 
     @property
     def utilities(self) -> tuple[float | None, ...]:
@@ -126,9 +138,7 @@ class SessionLine:
 
     def stops(self, taus: Sequence[int] = Options().taus) -> Mapping[int, int]:
         """By tolerance τ that is used up, the round after which it is."""
-        counted = self.points[:-1] if self.points and self.points[-1].closing else self.points
-        ratings = (PENDING if point.pending else point.rating for point in counted)
-        found = stop_rounds(ratings, taus)
+        found = stop_rounds(counted_ratings(self.points), taus)
         return {tau: number for tau, number in found.items() if number is not None}
 
     @property

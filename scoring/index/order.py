@@ -9,13 +9,13 @@ import msgspec
 
 from ...engine.errors import InvalidInput
 from ...engine.log.contract import SessionSummary
-from ...engine.log.ranked import LABEL
+from ...engine.log.ranked import LABEL, ROW
 from ...engine.log.summary import FORGOTTEN
 from ...engine.text import natural, suggestion
-from ..columns.kept import ROUNDS, UTILITY
+from ..columns.kept import COST, LATENCY, ROUNDS, UTILITY
 from .lines import ListedSession, SessionLine
 
-__all__ = ("BEGUN", "MEASURED", "NUMBERED", "SORT_KEYS", "SessionOrder", "Sortable", "parse_order")
+__all__ = ("BEGUN", "MEASURED", "SORT_KEYS", "SessionOrder", "Sortable", "parse_order")
 
 SORT_KEYS: Final = (
     "session",
@@ -34,11 +34,9 @@ SORT_KEYS: Final = (
 )
 """The keys that sessions can be sorted by, apart from their labels. ``written``: their latest record."""
 
-MEASURED: Final = frozenset({"rounds", "utility", "cost", "latency"})
-"""The keys that are measured, so that an order by them needs the line of each session."""
-
-NUMBERED: Final = {"rounds": ROUNDS, "utility": UTILITY}
-"""The measured keys that are numbers of a kept row, so that a store can order by them, and which."""
+MEASURED: Final = {"rounds": ROUNDS, "utility": UTILITY, "cost": COST, "latency": LATENCY}
+"""The keys that are measured, so that an order by them needs the line of each session, and which number of
+a kept row each of them is."""
 
 Sortable: TypeAlias = float | tuple[str | int, ...]
 """What values are compared by: a number, or a text in which 2 comes before 10."""
@@ -71,10 +69,10 @@ class SessionOrder(msgspec.Struct, frozen=True):
 
     @property
     def column(self) -> str:
-        """The key as stores know it; see ``Ranked.arranged``. Empty if they do not: ``needs_lines``."""
-        if self.needs_lines:
-            return ""
-        if self.key in SORT_KEYS:
+        """The key as stores know it; see ``Ranked.arranged``."""
+        if self.key in MEASURED:
+            return f"{ROW}{MEASURED[self.key]}"
+        if not self.key or self.key in SORT_KEYS:
             return "position" if self.key == "written" else self.key
         return f"{LABEL}{self.key}"
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import translate
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias, get_args
 
 import msgspec
+from msgspec.structs import replace
 
 from ...engine.errors import InvalidInput
 from ...engine.events import CloseReason
 from ...engine.log.contract import SessionSummary
+from ...engine.log.ranked import LABEL, ROW, TEXTS, Condition
 from ...engine.log.summary import FORGOTTEN
 from ...engine.text import suggestion
+from ..columns.kept import COST, LATENCY, REVIEWED, ROUNDS, TOLERANCE, UTILITY
 from ..columns.rows import SessionRow
 from ..trajectory.options import Options
 from .lines import SessionLine
@@ -80,6 +83,16 @@ class Matching(msgspec.Struct, frozen=True):
                 values = (summary.state,)
         return self.holds(values)
 
+    @property
+    def condition(self) -> Condition | None:
+        """What a store can decide of it; None for nothing."""
+        if self.negated or any("*" in pattern for pattern in self.patterns):
+            return None
+        own = (self.key,) if self.key in TEXTS else ()
+        labelled = () if self.key in ("session", "state") else (f"{LABEL}{self.key}",)
+        texts = (*self.patterns, *("" for pattern in self.patterns if pattern == _NONE))
+        return Condition(by=(*own, *labelled), texts=texts)
+
 
 class Range(msgspec.Struct, frozen=True):
     """The numbers between two bounds; ``inside`` leaves out the bounds."""
@@ -119,6 +132,20 @@ class Ranges(msgspec.Struct, frozen=True, kw_only=True):
         rounded = [v if self.digits is None else round(v, self.digits) for v in values]
         found = any(one.holds(value) for one in self.ranges for value in rounded)
         return (found or (self.missing and not rounded)) != self.negated
+
+    def condition(self, by: str, margin: float = 0.0) -> Condition | None:
+        """What a store can decide of it; None for nothing.
+
+        Args:
+            by: what the number is to the store.
+            margin: by how much it may differ from the number that is compared.
+        """
+        if self.negated:
+            known = Condition(by=(by,), ranges=((-math.inf, math.inf),))
+            return known if self.missing and not self.ranges else None
+        margin += 0.0 if self.digits is None else 10.0**-self.digits
+        ranges = tuple((one.low - margin, one.high + margin) for one in self.ranges)
+        return Condition(by=(by,), ranges=ranges, missing=self.missing)
 
     def whole_numbers(self, highest: int) -> Iterator[int]:
         """The whole numbers that the ranges name as bounds, and all numbers between two bounds."""
@@ -195,6 +222,39 @@ class SessionQuery(msgspec.Struct, frozen=True, kw_only=True):
             return ()
         asked = [tau for ranges in self.tolerances for tau in ranges.whole_numbers(_HIGHEST)]
         return tuple(sorted({*Options().taus, *asked}))
+
+    @property
+    def conditions(self) -> Sequence[Condition]:
+        """What a store can decide of all this; see ``Ranked.arranged``. The rest is decided by ``admits`` and
+        ``admits_line``.
+        """
+        found = [one.condition for one in self.texts]
+        found += [_with_word(word) for word in self.words if self.contents is None]
+        found += [
+            ranges.condition(key, 1.0 if key == "lasted" else 0.0) for key, ranges in self.numbers
+        ]
+        measured = {
+            ROUNDS: self.rounds,
+            UTILITY: self.utility,
+            COST: self.costs,
+            LATENCY: self.latencies,
+        }
+        for number, conditions in measured.items():
+            found += [ranges.condition(f"{ROW}{number}") for ranges in conditions]
+        found += [_used_up(ranges, self.taus) for ranges in self.tolerances]
+        reviewed = Condition(by=(f"{ROW}{REVIEWED}",), ranges=((1, math.inf),))
+        asked = [
+            *(not one.holds(()) for one in self.reviewers),
+            *(not one.hold(None) for one in self.rated),
+        ]
+        found += [reviewed] if any(asked) else []
+        for text in self.tags:
+            labelled = text.condition
+            if labelled is not None and not text.holds(()):  # the tags of others are not known
+                found.append(
+                    replace(reviewed, by=(*reviewed.by, *labelled.by), texts=labelled.texts)
+                )
+        return [one for one in found if one is not None]
 
     def check_labels(self, known: Collection[str]) -> None:
         """Checks that the labels occur in a log.
@@ -335,6 +395,22 @@ def parse_query(terms: Iterable[str]) -> SessionQuery:
         reviewers=tuple(reviewed["reviewer"]),
         rated=tuple(measured["rated"]),
     )
+
+
+def _used_up(ranges: Ranges, taus: Sequence[int]) -> Condition:
+    """The condition on the greatest tolerance that is used up: with it, all smaller ones are."""
+    held = [
+        (float(most), most if most < taus[-1] else math.inf)
+        for most in range(taus[-1] + 1)
+        if ranges.hold_any(tau for tau in taus if tau <= most)
+    ]
+    return Condition(by=(f"{ROW}{TOLERANCE}",), ranges=tuple(held))
+
+
+def _with_word(word: str) -> Condition | None:
+    if '"' in word or "\\" in word:  # which JSON, as labels are kept, writes otherwise
+        return None
+    return Condition(by=(*TEXTS, "labels"), part=word)
 
 
 # --- texts ----------------------------------------------------------------------------------------

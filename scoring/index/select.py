@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from functools import partial
 from typing import Final, TypeVar, final
 
 from ...engine.log.contract import EventLog, SessionSummary
-from ...engine.log.ranked import Ranked
+from ...engine.log.ranked import Ranked, Rows
 from ...engine.text import suggestion
 from ..columns.kept import kind_of
 from ..columns.log import LARGE, Shared, folded
 from ..columns.rows import FOLD_VERSION
 from ..trajectory.options import Options
 from .lines import AT_ONCE, ListedSession, SessionLines, listed
-from .order import NUMBERED, SessionOrder, Sortable
+from .order import BEGUN, SessionOrder, Sortable
 from .query import SessionQuery
 
 __all__ = ("check_labels", "select", "unmet")
 
-_LOOKED_AT: Final = 2000  # of the first sessions, for those that meet a query
+_FACTOR: Final = 8  # by which more sessions are looked at if the first ones do not meet a query
 
 _T = TypeVar("_T")
 
@@ -35,8 +36,8 @@ async def select(
 ) -> AsyncIterator[ListedSession]:
     """The sessions of a log that meet a query, in an order.
 
-    Summaries decide as far as they can. Rounds and utility are read only for the sessions that are given,
-    and for those for which the query or the order needs them.
+    The store orders and selects them, if it can: then only those are read that are given, and some that the
+    store cannot decide of. Rows of sessions that are new are folded as far as the query or the order needs.
 
     Args:
         log: the log.
@@ -53,26 +54,8 @@ async def select(
         LogError: the log cannot be read.
     """
     await check_labels(log, query, order)
-    candidates = _candidates(log, query)
-    lines = SessionLines(log, options, most=1)
-    rows = _Rows(log, options or Options(), shared)
-    if order is not None and order.needs_lines:
-        best = await rows.first(lines, query, order, limit)
-        if best is None:
-            measured = _measured(candidates, lines, query, None, reading)
-            values = [(order.value(one, one), one) async for one in measured]
-            best = _sorted(values, order)[:limit]
-        found = _each(best)
-    else:
-        if limit is None:
-            await rows.fold_many()
-        if order is not None and limit is not None and isinstance(log, Ranked):
-            candidates = _arranged(log, log, query, order, limit)
-        elif order is not None:
-            candidates = _each(
-                await _first(candidates, order, None if query.needs_lines else limit)
-            )
-        found = _measured(candidates, lines, query, limit, reading, rows.fold_many)
+    search = _Search(log, query, order or BEGUN, options or Options(), reading, shared)
+    found = search.ranked(log, limit) if isinstance(log, Ranked) else search.read(limit)
     count = 0
     async for line in found:
         yield line
@@ -81,135 +64,134 @@ async def select(
             return
 
 
-async def _candidates(log: EventLog, query: SessionQuery) -> AsyncIterator[SessionSummary]:
-    async for summary in log.sessions():
-        if query.admits(summary):
-            yield summary
-
-
-async def _arranged(
-    log: EventLog, ranked: Ranked, query: SessionQuery, order: SessionOrder, limit: int
-) -> AsyncIterator[SessionSummary]:
-    """The sessions that the summaries admit, in an order: the store finds the first ones.
-
-    All summaries are read only if those that meet the query are few, or lie far back.
-    """
-    most = max(limit, _LOOKED_AT) if query else limit
-    names = await ranked.arranged(order.column, descending=order.descending, limit=most)
-    for at in range(0, len(names), AT_ONCE):
-        for summary in await ranked.summaries(names[at : at + AT_ONCE]):
-            if query.admits(summary):
-                yield summary
-    if len(names) == most:
-        given = frozenset(names)
-        others = (one async for one in _candidates(log, query) if one.session not in given)
-        for summary in await _first(others, order, None if query.needs_lines else limit):
-            yield summary
-
-
 @final
-class _Rows:
-    """The rows that a log keeps, where its store can order sessions by their numbers."""
+class _Search:
+    """Finds the sessions that meet a query, in an order.
 
-    def __init__(self, log: EventLog, options: Options, shared: Shared | None) -> None:
+    Args:
+        log: the log.
+        query: what they have to meet.
+        order: their order.
+        options: how sessions are scored.
+        reading: called with the number of sessions read so far.
+        shared: other processes that may fold sessions.
+    """
+
+    def __init__(
+        self,
+        log: EventLog,
+        query: SessionQuery,
+        order: SessionOrder,
+        options: Options,
+        reading: Callable[[int], object] | None,
+        shared: Shared | None,
+    ) -> None:
         self._log = log
-        self._ranked = log if isinstance(log, Ranked) else None
+        self._query = query
+        self._order = order
         self._options = options
-        self._kind = kind_of(options)
+        self._reading = reading
         self._shared = shared
+        self._lines = SessionLines(log, options, most=1)
+        self._kind = kind_of(options)
+        self._looked = 0
 
-    async def fold_many(self) -> Sequence[str]:
-        """Has the sessions folded by several processes of which the log keeps nothing, if they are many.
+    async def ranked(self, log: Ranked, limit: int | None) -> AsyncIterator[ListedSession]:
+        """The sessions, of a store that can order and select them: it names those that are read."""
+        query, order = self._query, self._order
+        if order.needs_lines and not await self._fold_all(log):
+            async for one in self.read(limit):
+                yield one
+            return
+        if limit is None:
+            await self._fold_many(log)
+        arranged = partial(
+            log.arranged,
+            order.column,
+            descending=order.descending,
+            conditions=query.conditions,
+            rows=Rows(self._kind, FOLD_VERSION) if self._kind else None,
+        )
+        size = max(limit, AT_ONCE) if limit is not None and query else limit
+        given: set[str] = set()
+        offset = 0
+        while True:
+            names = await arranged(limit=size, offset=offset)
+            for at in range(0, len(names), AT_ONCE):
+                batch = [one for one in names[at : at + AT_ONCE] if one not in given]
+                admitted = filter(query.admits, await log.summaries(batch))
+                async for one in self._measured([*admitted], limit):
+                    yield one
+            if size is None or len(names) < size:
+                return
+            first, given = not given, given.union(names)
+            if first and query.needs_lines and (await self._fold_many(log))[1]:
+                continue  # the store knows more of them now, so that far fewer have to be looked at
+            offset += size
+            size *= _FACTOR
+
+    async def read(self, limit: int | None) -> AsyncIterator[ListedSession]:
+        """The sessions, of any store: all summaries are read."""
+        order = self._order
+        found = [one async for one in self._log.sessions() if self._query.admits(one)]
+        if order.key and not order.needs_lines:
+            found = _sorted([(order.value(one), one) for one in found], order)
+        batches = (found[at : at + AT_ONCE] for at in range(0, len(found), AT_ONCE))
+        measured: AsyncIterator[ListedSession] = (
+            one for batch in batches async for one in self._measured(batch, limit)
+        )
+        if order.needs_lines:
+            values = [(order.value(one, one), one) async for one in measured]
+            measured = _each(_sorted(values, order))
+        async for one in measured:
+            yield one
+
+    async def _measured(
+        self, summaries: Sequence[SessionSummary], limit: int | None
+    ) -> AsyncIterator[ListedSession]:
+        """Those of some sessions that meet the whole query."""
+        query, lines = self._query, self._lines
+        few = limit is not None and not (query.needs_lines or self._order.needs_lines)
+        size = min(limit, AT_ONCE) if few and limit is not None else AT_ONCE
+        taus = query.taus
+        for at in range(0, len(summaries), size):
+            batch = summaries[at : at + size]
+            await lines.prefetch(batch)
+            for summary in batch:
+                line = await lines.line(summary)
+                self._looked += 1
+                if self._reading is not None:
+                    self._reading(self._looked)
+                if query.admits_line(line):
+                    yield listed(summary, line, taus)
+        await lines.keep()
+
+    async def _fold_many(self, log: Ranked) -> tuple[Sequence[str], bool]:
+        """Has sessions folded by several processes of which the log keeps nothing, if they are many.
 
         Returns:
-            The sessions of which the log still keeps nothing.
+            The sessions of which the log keeps nothing now, and whether there were more.
         """
-        if self._ranked is None or not self._kind:
-            return ()
-        new = await self._ranked.outdated(self._kind, FOLD_VERSION)
+        if not self._kind:
+            return (), False
+        new = await log.outdated(self._kind, FOLD_VERSION)
         if len(new) < LARGE or self._shared is None:
-            return new
+            return new, False
         async for _ in folded(self._log, self._options, sessions=new, shared=self._shared):
             pass
-        return await self._ranked.outdated(self._kind, FOLD_VERSION)
+        left = await log.outdated(self._kind, FOLD_VERSION)
+        return left, len(left) < len(new)
 
-    async def first(
-        self, lines: SessionLines, query: SessionQuery, order: SessionOrder, limit: int | None
-    ) -> list[ListedSession] | None:
-        """The first sessions by a number of their rows that meet a query.
-
-        None if the log does not keep rows of all sessions, or if too few of the first ones meet it.
-        """
-        log, ranked, kind = self._log, self._ranked, self._kind
-        new = await self.fold_many()
-        number = NUMBERED.get(order.key)
-        if ranked is None or not kind or limit is None or number is None or len(new) >= LARGE:
-            return None
+    async def _fold_all(self, log: Ranked) -> bool:
+        """Has the log keep rows of all sessions; returns whether it does."""
+        new, _ = await self._fold_many(log)
+        if not self._kind or len(new) >= LARGE:
+            return False
         for session in new:
-            await lines.line(await log.summary(session))
-        await lines.keep()
-        if new and await ranked.outdated(kind, FOLD_VERSION):
-            return None  # damaged sessions lack rows, and read-only logs keep none
-        most = limit if query == SessionQuery() else max(limit, AT_ONCE)
-        names = await ranked.ranked(
-            kind, FOLD_VERSION, number, descending=order.descending, limit=most
-        )
-        admitted = _each(one for one in await ranked.summaries(names) if query.admits(one))
-        found = [one async for one in _measured(admitted, lines, query, limit, None)]
-        return found[:limit] if len(found) >= limit or len(names) < most else None
-
-
-async def _measured(
-    candidates: AsyncIterator[SessionSummary],
-    lines: SessionLines,
-    query: SessionQuery,
-    limit: int | None,
-    reading: Callable[[int], object] | None,
-    fold_many: Callable[[], Awaitable[object]] | None = None,
-) -> AsyncIterator[ListedSession]:
-    """The sessions out of some that meet the whole query.
-
-    ``fold_many`` is called if many are read because few of them meet it.
-    """
-    size = AT_ONCE if query.needs_lines else min(limit or AT_ONCE, AT_ONCE)
-    taus, looked = query.taus, 0
-    async for batch in _batches(candidates, size):
-        if looked == AT_ONCE and limit is not None and fold_many is not None:
-            await fold_many()
-        await lines.prefetch(batch)
-        for summary in batch:
-            line = await lines.line(summary)
-            looked += 1
-            if reading is not None:
-                reading(looked)
-            if query.admits_line(line):
-                yield listed(summary, line, taus)
-    await lines.keep()
-
-
-async def _first(
-    candidates: AsyncIterator[SessionSummary], order: SessionOrder, limit: int | None
-) -> list[SessionSummary]:
-    """The first of some sessions in an order; no more of them are held than that takes."""
-    found: list[tuple[Sortable | None, SessionSummary]] = []
-    most = None if limit is None else 2 * max(limit, AT_ONCE)
-    async for one in candidates:
-        found.append((order.value(one), one))
-        if len(found) == most:
-            found = [(order.value(best), best) for best in _sorted(found, order)[:limit]]
-    return _sorted(found, order)[:limit]
-
-
-async def _batches(
-    candidates: AsyncIterator[SessionSummary], size: int
-) -> AsyncIterator[list[SessionSummary]]:
-    batch: list[SessionSummary] = []
-    async for summary in candidates:
-        batch.append(summary)
-        if len(batch) == size:
-            yield batch
-            batch = []
-    yield batch
+            await self._lines.line(await self._log.summary(session))
+        await self._lines.keep()
+        # Damaged sessions lack rows, and read-only logs keep none.
+        return not new or not await log.outdated(self._kind, FOLD_VERSION)
 
 
 async def _each(items: Iterable[_T]) -> AsyncIterator[_T]:

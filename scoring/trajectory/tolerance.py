@@ -24,6 +24,7 @@ __all__ = (
     "Tolerance",
     "check_taus",
     "is_known_unproductive",
+    "longest_run",
     "stop_rounds",
 )
 
@@ -162,3 +163,14 @@ def stop_rounds(ratings: Iterable[Rating], taus: Iterable[int]) -> dict[int, int
     tolerance.advance(lambda number: listed[number - 1])
     stops = tolerance.stops
     return {tau: stops.get(tau) for tau in tolerance.taus}
+
+
+def longest_run(ratings: Iterable[Rating]) -> int:
+    """The greatest τ that the ratings r_1, r_2, ... of a session use up; 0 for none."""
+    longest = run = 0
+    for rating in ratings:
+        if rating is PENDING:
+            break
+        run = run + 1 if is_unproductive(rating) else 0
+        longest = max(longest, run)
+    return longest

@@ -40,6 +40,7 @@ from ...engine.events import (
     UtilityScored,
 )
 from ...engine.log.contract import Advance, Derived, EventLog, Store
+from ...engine.log.derived import NUMBERS
 from ...engine.records import TRACE, Draft, Record
 from ..tools import appended, collect, message, raises, require
 from .subscriptions import LIVE_CHECKS
@@ -348,7 +349,7 @@ async def check_derived_input(log: EventLog) -> None:
     require(await collect(log.derived("fold/1", 1)) == rows[1:], "the others are kept")
     await raises(InvalidInput, log.keep_derived([rows[1], rows[1]]))
     require(await log.keep_derived([]) == 0, "nothing may be kept, too")
-    for numbers in ((1.0,) * 5, (float("nan"),), (float("inf"),)):
+    for numbers in ((1.0,) * (NUMBERS + 1), (float("nan"),), (float("inf"),)):
         bad = msgspec.structs.replace(rows[1], numbers=numbers)
         await raises(InvalidInput, log.keep_derived([bad]))
     for change in ({"kind": ""}, {"version": -1}, {"position": 1 << 63}):

@@ -28,6 +28,7 @@ from ...engine.errors import (
 from ...engine.events import MessageSent
 from ...engine.log.backoff import Backoff
 from ...engine.log.contract import Derived, EventLog, SessionSummary, Store, Subscription
+from ...engine.log.derived import NUMBERS
 from ...engine.log.exchange.jsonl_export import export_jsonl, to_jsonl
 from ...engine.log.exchange.jsonl_import import import_jsonl
 from ...engine.log.exchange.output_file import OutputRules, check_output, output_file
@@ -35,7 +36,7 @@ from ...engine.log.follower import Follower
 from ...engine.log.memory import MemoryLog
 from ...engine.log.open import open_log
 from ...engine.log.parts import Divisible
-from ...engine.log.ranked import Ranked
+from ...engine.log.ranked import ROW, Ranked, Rows
 from ...engine.log.searched import Searchable
 from ...engine.log.summary import FORGOTTEN
 from ...engine.records import Draft, Record
@@ -71,7 +72,7 @@ _CALLS: Final[dict[str, Callable[[Store], object]]] = {
     "keep_derived": lambda log: log.keep_derived([]),
     "drop_derived": lambda log: log.drop_derived(),
     "outdated": lambda log: cast(Ranked, log).outdated("fold 0", 1),
-    "ranked": lambda log: cast(Ranked, log).ranked("fold 0", 1, 0, descending=False, limit=1),
+    "arranged": lambda log: cast(Ranked, log).arranged("task", descending=False, limit=1),
     "parts": lambda log: cast(Divisible, log).parts(1),
     "unread_texts": lambda log: cast(Searchable, log).unread_texts(1),
     "search_texts": lambda log: cast(Searchable, log).search_texts([["x"]], 1),
@@ -267,7 +268,7 @@ async def check_rows(log: EventLog, draw: int) -> None:
         {"position": -1},
         {"position": 1 << 63},
         {"numbers": (math.inf,)},
-        {"numbers": (0.0,) * 5},
+        {"numbers": (0.0,) * (NUMBERS + 1)},
     ):
         await raises(InvalidInput, log.keep_derived([msgspec.structs.replace(rows[0], **bad)]))
     await raises(InvalidInput, log.keep_derived([rows[0], rows[0]]))
@@ -309,7 +310,9 @@ async def _check_rank(
 
     wanted = [summary.session for summary in sorted(listed, key=place)]
     for limit in (1, len(wanted)):
-        found = await log.ranked(kind, 1, number, descending=descending, limit=limit)
+        found = await log.arranged(
+            f"{ROW}{number}", descending=descending, limit=limit, rows=Rows(kind, 1)
+        )
         require(list(found) == wanted[:limit], f"sessions are in the order of a number: {found}")
 
 

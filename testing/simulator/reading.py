@@ -22,6 +22,7 @@ from ...engine.errors import (
 )
 from ...engine.events import MessageSent, SessionClosed, SessionOpened, SnapshotTaken, Unknown
 from ...engine.log.contract import Derived, EventLog, SessionSummary, Store
+from ...engine.log.derived import NUMBERS
 from ...engine.log.exchange.copying import copy_log
 from ...engine.log.exchange.jsonl_export import export_jsonl
 from ...engine.log.exchange.jsonl_import import import_jsonl
@@ -229,7 +230,14 @@ async def derive(
     )
     for wrong in (
         Derived(session=session, kind="", version=1, position=0, payload=b""),
-        Derived(session=session, kind=kind, version=1, position=0, payload=b"", numbers=(0.0,) * 5),
+        Derived(
+            session=session,
+            kind=kind,
+            version=1,
+            position=0,
+            payload=b"",
+            numbers=(0.0,) * (NUMBERS + 1),
+        ),
     ):
         await raises(InvalidInput, log.keep_derived([wrong]))
     kept = await log.keep_derived([row])

@@ -10,17 +10,20 @@ import asyncpg
 from ...errors import LogUnavailable
 from ..contract import Derived
 from ..derived import derived_checksum, derived_problem
+from ..ranked import Dialect
 from .connection import Connection
 from .settings import Settings
 
 __all__ = (
     "AT_ONCE",
+    "DIALECT",
+    "JOINED",
     "drop_derived",
     "find_keys",
+    "is_readable",
     "keep_derived",
     "outdated",
     "problems_of_derived",
-    "ranked",
     "read_rows",
 )
 
@@ -52,14 +55,21 @@ ON CONFLICT (session, kind) DO UPDATE SET
     payload = excluded.payload, crc = excluded.crc
 WHERE old.version <> excluded.version OR old.position <= excluded.position"""
 
-_JOINED: Final = """
-FROM {schema}.summaries s LEFT JOIN {schema}.derived d
-    ON d.session = s.key AND d.kind = $1 AND d.version = $2"""
+JOINED: Final = """
+LEFT JOIN {schema}.derived d ON d.session = s.key AND d.kind = $1 AND d.version = $2"""
+"""Joins the rows of a kind to summaries ``s``."""
+
+DIALECT: Final = Dialect(
+    behind="d.position IS NULL OR d.position < s.position",
+    number="d.numbers[{} + 1]",
+    label="s.labels::jsonb ->> '{}'",
+    others="{} COLLATE \"C\" ~ '[^ -~]'",
+    part="strpos({}, {}) > 0",
+    lower='lower({} COLLATE "C")',
+)
 _OUTDATED: Final = f"""
-SELECT s.session {_JOINED} WHERE s.state <> 'forgotten'
-AND (d.position IS NULL OR d.position < s.position) ORDER BY s.key"""
-_RANKED: Final = f"""
-SELECT s.session {_JOINED} ORDER BY d.numbers[$3] %s NULLS LAST, s.key LIMIT $4"""
+SELECT s.session FROM {{schema}}.summaries s {JOINED}
+WHERE s.state <> 'forgotten' AND ({DIALECT.behind}) ORDER BY s.key"""
 _ALL: Final = "SELECT session FROM {schema}.summaries s WHERE state <> 'forgotten' ORDER BY key"
 
 
@@ -71,29 +81,10 @@ async def find_keys(connection: Connection, schema: str, sessions: Sequence[str]
 
 async def outdated(connection: Connection, schema: str, kind: str, version: int) -> list[str]:
     """The sessions without a current row; see ``Ranked.outdated``."""
-    if await _is_readable(connection, schema):
+    if await is_readable(connection, schema):
         found = await connection.fetch(_OUTDATED.format(schema=schema), kind, version)
     else:
         found = await connection.fetch(_ALL.format(schema=schema))
-    return [session for (session,) in found]
-
-
-async def ranked(
-    connection: Connection,
-    schema: str,
-    kind: str,
-    version: int,
-    number: int,
-    descending: bool,
-    limit: int,
-) -> list[str]:
-    """The first sessions by a number of their rows; see ``Ranked.ranked``."""
-    if await _is_readable(connection, schema):
-        query = _RANKED.format(schema=schema) % ("DESC" if descending else "ASC")
-        found = await connection.fetch(query, kind, version, number + 1, limit)
-    else:
-        query = f"SELECT session FROM {schema}.summaries ORDER BY key LIMIT $1"
-        found = await connection.fetch(query, limit)
     return [session for (session,) in found]
 
 
@@ -101,7 +92,7 @@ async def read_rows(
     connection: Connection, schema: str, kind: str, version: int, after: int | Sequence[int]
 ) -> tuple[list[Derived], int]:
     """The rows of some sessions by their keys, or a batch after a key; and the last key, or 0."""
-    if not await _is_readable(connection, schema):
+    if not await is_readable(connection, schema):
         return [], 0
     query = (_AFTER if isinstance(after, int) else _SOME).format(schema=schema)
     found = await connection.fetch(query, after, kind, version)
@@ -117,13 +108,13 @@ async def drop_derived(connection: Connection, schema: str) -> None:
 
 async def problems_of_derived(connection: Connection, schema: str) -> list[str]:
     """The problems of all rows."""
-    if not await _is_readable(connection, schema):
+    if not await is_readable(connection, schema):
         return []
     rows = connection.cursor(_ROWS.format(schema=schema))
     return [wrong async for row in rows if (wrong := _checked(row)[1])]
 
 
-async def _is_readable(connection: Connection, schema: str) -> bool:
+async def is_readable(connection: Connection, schema: str) -> bool:
     """Whether the table is there, and this role may read it."""
     return bool(await connection.fetchval(_READABLE, f"{schema}.derived"))
 

@@ -17,11 +17,22 @@ from ..backoff import Backoff
 from ..contract import Derived, SessionSummary
 from ..integrity.verify import Link
 from ..parts import Part, check_count, divided
-from ..ranked import LABEL, NUMBERS, TEXTS, first_keys, label_in
+from ..ranked import (
+    LABEL,
+    NUMBERS,
+    ROW,
+    TEXTS,
+    Condition,
+    Rows,
+    about_rows,
+    first_keys,
+    label_in,
+    meeting,
+)
 from ..searched import Phrases
 from ..summary import summary_of
 from .connection import LOST, PATIENCE, Connection, connect, is_lost, translate
-from .derived import find_keys, outdated, ranked, read_rows
+from .derived import DIALECT, JOINED, find_keys, is_readable, outdated, read_rows
 from .settings import Settings
 from .texts import found_texts, search_texts, unread_texts
 
@@ -346,36 +357,57 @@ class Reader:
         """See ``Ranked.outdated``."""
         return await self.call(partial(outdated, schema=self._schema, kind=kind, version=version))
 
-    async def ranked(
-        self, kind: str, version: int, number: int, descending: bool, limit: int
+    async def arranged(
+        self,
+        by: str,
+        descending: bool,
+        limit: int | None,
+        offset: int,
+        conditions: Sequence[Condition],
+        rows: Rows | None,
     ) -> list[str]:
-        """See ``Ranked.ranked``."""
-        read = partial(ranked, schema=self._schema, kind=kind, version=version, number=number)
-        return await self.call(partial(read, descending=descending, limit=limit))
-
-    async def arranged(self, by: str, descending: bool, limit: int) -> list[str]:
         """See ``Ranked.arranged``."""
-        return await self.call(partial(self._arranged, by=by, descending=descending, limit=limit))
+        read = partial(self._arranged, by=by, descending=descending, limit=limit, offset=offset)
+        return await self.call(partial(read, conditions=conditions, rows=rows))
 
     async def _arranged(
-        self, connection: Connection, by: str, descending: bool, limit: int
+        self,
+        connection: Connection,
+        by: str,
+        descending: bool,
+        limit: int | None,
+        offset: int,
+        conditions: Sequence[Condition],
+        rows: Rows | None,
     ) -> list[str]:
-        table = f"{self._schema}.summaries"
-        if by in NUMBERS:
-            turn = "DESC" if descending else "ASC"
-            query = f"SELECT session FROM {table} ORDER BY {NUMBERS[by]} {turn}, key LIMIT $1"
-            return [session for (session,) in await connection.fetch(query, limit)]
+        schema = self._schema
+        kept = rows is not None and about_rows(by, conditions)
+        kept = kept and await is_readable(connection, schema)
+        values: list[object] = [*rows] if rows is not None and kept else []
+        source = f"{schema}.summaries s {JOINED.format(schema=schema) if kept else ''}"
+        chosen = meeting(conditions, DIALECT, rows=kept)
+        source += f" WHERE {chosen}" if chosen else ""
         labelled = by.startswith(LABEL)
-        column = "labels" if labelled else TEXTS[TEXTS.index(by)]
-        rows = await connection.fetch(f"SELECT key, {column} FROM {table} ORDER BY key")
-        text_of = label_in(by.removeprefix(LABEL)) if labelled else None
-        texts = ((key, text) for key, text in rows)
-        first = partial(first_keys, texts, text_of, descending=descending, limit=limit)
-        keys = await anyio.to_thread.run_sync(first)
-        query = f"SELECT key, session FROM {table} WHERE key = ANY($1::bigint[])"
-        found = await connection.fetch(query, keys)
-        names = {row[0]: row[1] for row in found}
-        return [names[key] for key in keys]
+        if labelled or by in TEXTS:
+            column = "labels" if labelled else by
+            query = f"SELECT s.key, s.{column} FROM {source} ORDER BY s.key"
+            texts = ((key, text) for key, text in await connection.fetch(query, *values))
+            text_of = label_in(by.removeprefix(LABEL)) if labelled else None
+            upto = None if limit is None else limit + offset
+            first = partial(first_keys, texts, text_of, descending=descending, limit=upto)
+            keys = (await anyio.to_thread.run_sync(first))[offset:]
+            query = f"SELECT key, session FROM {schema}.summaries WHERE key = ANY($1::bigint[])"
+            names = {row[0]: row[1] for row in await connection.fetch(query, keys)}
+            return [names[key] for key in keys]
+        turn = "DESC" if descending else "ASC"
+        if by.startswith(ROW):
+            number = DIALECT.number.format(int(by.removeprefix(ROW)))
+            order = f"{number} {turn} NULLS LAST, " if kept else ""
+        else:
+            order = f"{NUMBERS[by]} {turn}, " if by else ""
+        part = f"LIMIT {'ALL' if limit is None else int(limit)} OFFSET {int(offset)}"
+        query = f"SELECT s.session FROM {source} ORDER BY {order}s.key {part}"
+        return [session for (session,) in await connection.fetch(query, *values)]
 
     async def unread_texts(self, version: int) -> list[str]:
         """See ``Searchable.unread_texts``."""

@@ -15,17 +15,20 @@ import msgspec
 
 from ..contract import Derived
 from ..derived import derived_checksum, derived_problem
+from ..ranked import Dialect
 from ..summary import FORGOTTEN
 from .file import check_layout, unsynced
 
 __all__ = (
     "AT_ONCE",
+    "DIALECT",
+    "JOINED",
     "drop",
     "find_keys",
+    "is_there",
     "keep",
     "outdated",
     "problems",
-    "ranked",
     "read_rows",
     "restore_table",
 )
@@ -69,20 +72,21 @@ ORDER BY d.session"""
 _KEYS: Final = """
 SELECT key FROM sessions WHERE session IN (SELECT value FROM json_each(?)) ORDER BY key"""
 
-_JOINED: Final = """
-FROM sessions s LEFT JOIN derived d ON d.session = s.key AND d.kind = ? AND d.version = ?"""
+JOINED: Final = """
+LEFT JOIN derived d ON d.session = s.key AND d.kind = :kind AND d.version = :version"""
+"""Joins the rows of a kind to summaries ``s``."""
+
+DIALECT: Final = Dialect(
+    behind="d.position IS NULL OR d.position < s.position OR NOT json_valid(d.numbers)",
+    number="CASE WHEN json_valid(d.numbers) THEN json_extract(d.numbers, '$[{}]') END",
+    label="CASE WHEN json_valid(s.labels) THEN json_extract(s.labels, '$.\"{}\"') END",
+    others="{} GLOB '*[^ -~]*'",
+    part="instr({}, {}) > 0",
+    lower="lower({})",
+)
 _OUTDATED: Final = f"""
-SELECT s.session {_JOINED} WHERE s.state <> '{FORGOTTEN}'
-AND (d.position IS NULL OR d.position < s.position OR NOT json_valid(d.numbers)) ORDER BY s.key"""
-_NUMBER: Final = "CASE WHEN json_valid(d.numbers) THEN json_extract(d.numbers, ?) END AS number"
-_RANKED: Final = f"""
-SELECT session FROM (SELECT s.session, s.key, {_NUMBER} {_JOINED})
-ORDER BY number IS NULL, number %s, key LIMIT ?"""
-# Without those that have no number: half the time, and mostly enough.
-_NUMBERED: Final = f"""
-SELECT s.session FROM (SELECT d.session, {_NUMBER} FROM derived d
-    WHERE d.kind = ? AND d.version = ? AND number IS NOT NULL ORDER BY number %s, d.session LIMIT ?) d
-JOIN sessions s ON s.key = d.session ORDER BY d.number %s, s.key"""
+SELECT s.session FROM sessions s {JOINED}
+WHERE s.state <> '{FORGOTTEN}' AND ({DIALECT.behind}) ORDER BY s.key"""
 
 
 def keep(connection: sqlite3.Connection, rows: Sequence[Derived], where: object) -> int:
@@ -107,14 +111,14 @@ def drop(connection: sqlite3.Connection, where: object) -> None:
     """Drops all rows. The table stays, since its trigger needs it. Raises as ``keep``."""
     with unsynced(connection, where):
         check_layout(connection, where)
-        if _is_there(connection):
+        if is_there(connection):
             _make(connection)
             connection.execute("DELETE FROM derived")
 
 
 def restore_table(connection: sqlite3.Connection) -> None:
     """Makes table and trigger whole again, within a transaction, if one of them was dropped by hand."""
-    if _is_there(connection):
+    if is_there(connection):
         _make(connection)
 
 
@@ -128,7 +132,7 @@ def read_rows(
     connection: sqlite3.Connection, kind: str, version: int, after: int | Sequence[int]
 ) -> tuple[list[Derived], int]:
     """The rows of some sessions by their keys, or a batch after a key; and the last key, or 0."""
-    if not _is_there(connection):
+    if not is_there(connection):
         return [], 0
     if isinstance(after, int):
         found = connection.execute(_AFTER, (after, kind, version)).fetchall()
@@ -141,43 +145,24 @@ def read_rows(
 
 def outdated(connection: sqlite3.Connection, kind: str, version: int) -> list[str]:
     """The sessions without a current row; see ``Ranked.outdated``."""
-    if not _is_there(connection):
+    if not is_there(connection):
         found = connection.execute(
             f"SELECT session FROM sessions WHERE state <> '{FORGOTTEN}' ORDER BY key"
         )
     else:
-        found = connection.execute(_OUTDATED, (kind, version))
-    return [session for (session,) in found]
-
-
-def ranked(
-    connection: sqlite3.Connection,
-    kind: str,
-    version: int,
-    number: int,
-    descending: bool,
-    limit: int,
-) -> list[str]:
-    """The first sessions by a number of their rows; see ``Ranked.ranked``."""
-    if not _is_there(connection):
-        query = "SELECT session FROM sessions ORDER BY key LIMIT ?"
-        found = connection.execute(query, (limit,)).fetchall()
-    else:
-        turn, values = "DESC" if descending else "ASC", (f"$[{number}]", kind, version, limit)
-        found = connection.execute(_NUMBERED % (turn, turn), values).fetchall()
-        if len(found) < limit:
-            found = connection.execute(_RANKED % turn, values).fetchall()
+        found = connection.execute(_OUTDATED, {"kind": kind, "version": version})
     return [session for (session,) in found]
 
 
 def problems(connection: sqlite3.Connection) -> list[str]:
     """The problems of all rows."""
-    if not _is_there(connection):
+    if not is_there(connection):
         return []
     return [wrong for _, wrong in map(_checked, connection.execute(_ROWS)) if wrong]
 
 
-def _is_there(connection: sqlite3.Connection) -> bool:
+def is_there(connection: sqlite3.Connection) -> bool:
+    """Whether the table has been made."""
     return connection.execute(_THERE).fetchone() is not None
 
 

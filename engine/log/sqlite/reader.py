@@ -19,9 +19,20 @@ from ...records import TRACE, Record
 from ..contract import SessionSummary
 from ..integrity.verify import Link
 from ..parts import Part, divided
-from ..ranked import LABEL, NUMBERS, TEXTS, first_keys, label_in
+from ..ranked import (
+    LABEL,
+    NUMBERS,
+    ROW,
+    TEXTS,
+    Condition,
+    Rows,
+    about_rows,
+    first_keys,
+    label_in,
+    meeting,
+)
 from ..summary import summary_of
-from .derived import problems
+from .derived import DIALECT, JOINED, is_there, problems
 from .identity import identity_of, row_checksum
 
 __all__ = ("BATCH", "EVENT", "Reader", "StreamEnd")
@@ -327,20 +338,42 @@ class Reader:
             raise SessionNotFound(session, where)
         return summary_of(row)
 
-    def arranged(self, by: str, descending: bool, limit: int) -> list[str]:
-        """The first sessions by a property of their summaries; see ``Ranked.arranged``."""
+    def arranged(
+        self,
+        by: str,
+        descending: bool,
+        limit: int | None,
+        offset: int,
+        conditions: Sequence[Condition],
+        rows: Rows | None,
+    ) -> list[str]:
+        """Sessions by a property of their summaries or rows; see ``Ranked.arranged``."""
         execute = self.connection.execute
-        if by in NUMBERS:
-            turn = "DESC" if descending else "ASC"
-            query = f"SELECT session FROM sessions ORDER BY {NUMBERS[by]} {turn}, key LIMIT ?"
-            return [session for (session,) in execute(query, (limit,))]
+        kept = rows is not None and about_rows(by, conditions) and is_there(self.connection)
+        source = f"({self._listing()}) s {JOINED if kept else ''}"
+        chosen = meeting(conditions, DIALECT, rows=kept)
+        source += f" WHERE {chosen}" if chosen else ""
+        values = {} if rows is None else rows._asdict()
+        turn = "DESC" if descending else "ASC"
         labelled = by.startswith(LABEL)
-        column = "labels" if labelled else TEXTS[TEXTS.index(by)]
-        found = execute(f"SELECT key, {column} FROM ({self._listing()}) ORDER BY key")
-        text_of = label_in(by.removeprefix(LABEL)) if labelled else None
-        keys = first_keys(found, text_of, descending=descending, limit=limit)
-        names = execute(_NAMED, (msgspec.json.encode(keys).decode(),))
-        return [session for (session,) in names]
+        if labelled or by in TEXTS:
+            column = "labels" if labelled else by
+            found = execute(f"SELECT s.key, s.{column} FROM {source} ORDER BY s.key", values)
+            text_of = label_in(by.removeprefix(LABEL)) if labelled else None
+            upto = None if limit is None else limit + offset
+            keys = first_keys(found, text_of, descending=descending, limit=upto)[offset:]
+            names = execute(_NAMED, (msgspec.json.encode(keys).decode(),))
+            return [session for (session,) in names]
+        if by.startswith(ROW):
+            number = DIALECT.number.format(int(by.removeprefix(ROW))) if kept else "NULL"
+            order = f"number {turn} NULLS LAST, key"
+            query = f"SELECT s.session, s.key, {number} AS number FROM {source}"
+        else:
+            order = f"number {turn}, key" if by else "key"
+            query = f"SELECT s.session, s.key, {NUMBERS[by] if by else 0} AS number FROM {source}"
+        part = {**values, "limit": -1 if limit is None else limit, "offset": offset}
+        ordered = f"SELECT session FROM ({query}) ORDER BY {order} LIMIT :limit OFFSET :offset"
+        return [session for (session,) in execute(ordered, part)]
 
     def summaries(self, sessions: Sequence[str]) -> list[SessionSummary]:
         """The summaries of some sessions, in the order in which they are named."""

@@ -18,8 +18,9 @@ from ..contract import Derived, SessionSummary
 from ..parts import Part, check_count
 from ..process import OwnProcess, keep_in_forks
 from ..publisher import Publisher
+from ..ranked import Condition, Rows
 from ..searched import Phrases
-from .derived import find_keys, outdated, ranked, read_rows
+from .derived import find_keys, outdated, read_rows
 from .file import Settings, translate
 from .file import connect as connect_file
 from .presence import FilePresence
@@ -130,16 +131,18 @@ class LogReader:
         """See ``Ranked.outdated``."""
         return await self.call(outdated, self._reader.connection, kind, version)
 
-    async def ranked(
-        self, kind: str, version: int, number: int, descending: bool, limit: int
+    async def arranged(
+        self,
+        by: str,
+        descending: bool,
+        limit: int | None,
+        offset: int,
+        conditions: Sequence[Condition],
+        rows: Rows | None,
     ) -> list[str]:
-        """See ``Ranked.ranked``."""
-        connection = self._reader.connection
-        return await self.call(ranked, connection, kind, version, number, descending, limit)
-
-    async def arranged(self, by: str, descending: bool, limit: int) -> list[str]:
         """See ``Ranked.arranged``."""
-        return await self.call(self._reader.arranged, by, descending, limit)
+        read = self._reader.arranged
+        return await self.call(read, by, descending, limit, offset, conditions, rows)
 
     async def summaries(self, sessions: Sequence[str]) -> list[SessionSummary]:
         """See ``Ranked.summaries``."""

@@ -18,7 +18,7 @@ from duolog.engine.log.contract import Derived, Store
 from duolog.engine.log.integrity.checksum import checksum_of
 from duolog.engine.log.open import open_log
 from duolog.engine.log.postgres.settings import parse
-from duolog.engine.log.ranked import Ranked
+from duolog.engine.log.ranked import ROW, Ranked, Rows
 from duolog.engine.records import Draft, Record
 from duolog.testing.postgres_server import PostgresServer
 from duolog.testing.tools import appended, collect
@@ -377,11 +377,11 @@ async def test_sessions_are_ranked_by_a_number_of_their_rows(ranking: str) -> No
         ]
         await log.keep_derived(held)
         assert await log.outdated(FOLD, 1) == []
-        best = partial(log.ranked, FOLD, 1, 1)
+        best = partial(log.arranged, f"{ROW}1", rows=Rows(FOLD, 1))
         assert await best(descending=True, limit=9) == ["c", "a", "d", "e", "b"]
         assert await best(descending=False, limit=9) == ["e", "a", "d", "c", "b"]
         assert await best(descending=True, limit=2) == ["c", "a"]
-        assert await log.ranked(FOLD, 1, 0, descending=True, limit=1) == ["e"]
+        assert await log.arranged(f"{ROW}0", descending=True, limit=1, rows=Rows(FOLD, 1)) == ["e"]
         await log.append("d", [Draft(MessageSent(text="more"), "ann", "human", 2.0)])
         await log.forget("c")
         assert await log.outdated(FOLD, 1) == ["d"]  # a forgotten session does not need a row

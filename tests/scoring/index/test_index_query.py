@@ -9,9 +9,11 @@ import pytest
 from duolog import InvalidInput
 from duolog.engine.log.contract import SessionSummary
 from duolog.engine.log.open import open_log
+from duolog.engine.log.ranked import Ranked
 from duolog.scoring.index.order import SORT_KEYS, parse_order
 from duolog.scoring.index.query import parse_query, split_query
 from duolog.scoring.index.select import select
+from duolog.scoring.reviews import Review, add_review
 from duolog.testing.records import RecordWriter
 from duolog.testing.sessions import put_records
 from hypothesis import given
@@ -165,31 +167,91 @@ async def test_the_order(order: str, expected: str) -> None:
         assert first == expected.split()[:2]
 
 
-@pytest.mark.parametrize("where", ["memory://", "sqlite:///{}/log.db"])
-async def test_the_first_of_an_order_are_the_first_of_all(
-    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+ASKED = (
+    "",
+    "odd=1",
+    "rounds=3 odd=0",
+    "rounds!=3",
+    "rounds>2",
+    "rounds=none",
+    "utility=0.5..",
+    "utility=0.7 sort!=none",
+    "utility=none",
+    "utility!=none",
+    "cost=none",
+    "cost=..3",
+    "latency=..5",
+    "tau",
+    "tau=2",
+    "tau=2..3 rounds=3",
+    "tau=none",
+    "sort=TEA",
+    "sort=tea*,none",
+    "sort=Grün",
+    "instance=1",
+    "instance=none",
+    "state=forgotten",
+    "state=open",
+    "session=s1,s12",
+    "lasted=..3",
+    "events=5..7",
+    "s1",
+    "TEA",
+    "grün",
+    "tea odd=1",
+    "tag=dull",
+    "tag=none",
+    "tag!=dull",
+    "reviewer=anna,none",
+    "reviewer=anna",
+    "rated=2",
+)
+
+
+@pytest.mark.parametrize("store", ["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
+async def test_a_store_that_selects_gives_what_reading_all_gives(
+    store: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> None:
-    monkeypatch.setattr("duolog.scoring.index.select.AT_ONCE", 8)
-    monkeypatch.setattr("duolog.scoring.index.select._LOOKED_AT", 10)
-    async with open_log(where.format(tmp_path)) as log:
+    monkeypatch.setattr("duolog.scoring.index.select.AT_ONCE", 4)
+    monkeypatch.setattr("duolog.scoring.index.select._FACTOR", 2)
+    server = request.getfixturevalue("postgres") if store == "postgres" else None
+    url = f"{tmp_path}/log.db" if server is None else server.url(schema="selects")
+    async with open_log(url) as log, open_log("memory://") as read:
+        assert isinstance(log, Ranked)
+        assert not isinstance(read, Ranked)
         for number in range(24):
             script = RecordWriter(f"s{number}")
-            sort = {"sort": ("Tea", "tea 10", "tea 2")[number % 3]} if number % 4 else {}
-            script.opened(config={"group": {"odd": str(number % 2), **sort}})
+            sort = {"sort": ("Tea", "tea 10", "GRÜN")[number % 3]} if number % 4 else {}
+            group = {"odd": str(number % 2), **sort}
+            script.opened(config={"group": group})
             for round_ in range(number * 7 % 5):
                 script.human("hello")
                 draft = script.output(f"plan {round_}")
                 if number % 3:
                     script.scored(number * 11 % 10 / 10, snapshot=draft)
-            await put_records(log, script.records)
-        await log.forget("s7")
-        asked = ("", "odd=1", "rounds=3 odd=0")
-        for text, key, sign in product(asked, (*SORT_KEYS, "sort"), ("", "-")):
-            query, order = parse_query(text.split()), parse_order(sign + key)
-            whole = [one.session async for one in select(log, query, order)]
-            for limit in (5, 30):
+                script.rated(round_ + 1, number % 4 + 1)
+            for one in (log, read):
+                await put_records(one, script.records)
+        for one in (log, read):
+            await one.forget("s7")
+            for reviewed in ("s3", "s4"):
+                review = Review(tags=("dull",), rating=2)
+                await add_review(one, reviewed, "anna", review, now=lambda: 99.0)
+        sorts = ("", "-utility", "sort")
+        for text, sort in product(ASKED, sorts):
+            query, order = parse_query(text.split()), parse_order(sort) if sort else None
+            whole = [found.session async for found in select(read, query, order)]
+            for limit in (2, 30, None):
                 found = [one.session async for one in select(log, query, order, limit=limit)]
-                assert found == whole[:limit], (text, key, sign, limit)
+                assert found == whole[:limit], (text, sort, limit)
+        for key, sign in product((*SORT_KEYS, "sort"), ("", "-")):
+            order = parse_order(sign + key)
+            whole = [found.session async for found in select(read, parse_query([]), order)]
+            found = [one.session async for one in select(log, parse_query([]), order, limit=5)]
+            assert found == whole[:5], (key, sign)
 
 
 @given(st.text(max_size=60))
