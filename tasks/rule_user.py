@@ -14,7 +14,8 @@ from ..engine.session.decisions import NOTHING, Approve, ChangeProfile, Decision
 from ..engine.session.view import View
 from ..engine.text import text_of
 from ..users.deferrals import is_deferral, say_deferral
-from ..users.judgement import Felt, felt, rated
+from ..users.judgement import Felt, is_loss, rated
+from ..users.manner import fresh, plain
 from ..users.personas import Persona
 from ..users.simulated import Changing, UserIntent
 from .views import (
@@ -23,12 +24,14 @@ from .views import (
     in_vain,
     is_busy,
     is_working,
+    nudged,
+    output_before,
     own_messages,
     unannounced,
     words_of,
 )
 
-__all__ = ("VAGUE", "HumanAlone", "Person", "RuleUser", "changing", "compare", "first_output")
+__all__ = ("VAGUE", "HumanAlone", "Person", "RuleUser", "changing")
 
 S = TypeVar("S")
 
@@ -39,12 +42,24 @@ VAGUE = (
 )
 """Messages of a user who is not content and gives no reason."""
 
+_ANY_NEWS = (
+    "How far are you?",
+    "Is there anything to look at yet?",
+    "Are you still there?",
+    "Any news?",
+    "When can I see something?",
+)
+"""Questions of a user who waits."""
+
 _VOLUNTEERS = 0.6
 """Share of the sessions in which a user who volunteers adds something before any output."""
 
 _SOON, _LATE = 3.0, 20.0
 """Seconds after which they do."""
 
+
+_SATISFIED: Final = "satisfied with the output"
+_SETTLED: Final = "settles for it, with something left open"
 
 _IN_VAIN: Final = 10
 """Messages on an unchanged output after which a person gives up."""
@@ -85,7 +100,7 @@ class Person(Protocol[S]):
         ...
 
     def rate(self, state: S, view: View) -> Felt | None:
-        """The worth of the agent's last round to them; see ``compare``. None for no opinion."""
+        """The worth of the agent's last round to them; see ``users.judgement``. None for no opinion."""
         ...
 
     def change(self, state: S) -> ChangeProfile | None:
@@ -125,13 +140,14 @@ class RuleUser(Generic[S]):
         if unannounced(view):
             return "feedback"
         if asked_last(view):
-            leaves = view.snapshot is not None and self._person.content(state, persona)
+            leaves = view.snapshot is not None and self._leaves(view, state, persona)
             return "finish" if leaves else "answer"
         if view.snapshot is None:
-            return "feedback" if self._volunteers(view, state, persona) else "nothing"
+            asks = nudged(view) or self._volunteers(view, state, persona)
+            return "feedback" if asks else "nothing"
         if is_working(view) or awaits_reaction(view):
             return "nothing"
-        return "finish" if self._person.content(state, persona) else "feedback"
+        return "finish" if self._leaves(view, state, persona) else "feedback"
 
     async def compose(self, view: View, persona: Persona, intent: UserIntent) -> Decision:
         """Composes the message or the action that was chosen."""
@@ -159,9 +175,19 @@ class RuleUser(Generic[S]):
                 return self._person.work(state, persona, words_of(view)) or NOTHING
             case "finish":
                 why = self._person.content(state, persona)
-                said = why if isinstance(why, str) and why else "satisfied with the output"
-                return Decision((Finish(said),))
+                if isinstance(why, str) and why:
+                    return Decision((Finish(why),))
+                open_ = self._person.wrong(state, view.snapshot_text) > 0
+                return Decision((Finish(_SETTLED if open_ else _SATISFIED),))
         return NOTHING
+
+    def _leaves(self, view: View, state: S, persona: Persona) -> bool:
+        """Whether they are content; not just after a change that made it worse."""
+        content = self._person.content(state, persona)
+        if content is not True or view.snapshot_text == output_before(view):
+            return bool(content)
+        one = self._person.rate(state, view)
+        return one is None or not is_loss(one)
 
     def _answer(self, view: View, state: S, persona: Persona) -> str:
         """An answer, or a deferral: never two in a row."""
@@ -182,13 +208,22 @@ class RuleUser(Generic[S]):
 
     def _feedback(self, view: View, state: S, persona: Persona) -> Decision:
         words = words_of(view)
+        if view.snapshot is None and nudged(view):
+            return self._wonders(view, words)
         if view.snapshot is not None and not unannounced(view) and not persona.gives_feedback:
-            return Decision((Say(words.choice(VAGUE)),))
+            return Decision((Say(fresh(VAGUE, own_messages(view), words)),))
         text = self._person.comment(state, persona, words)
         if text is None:
             return Decision((Finish("nothing left to say"),))
         seconds = None if view.snapshot is not None else words.uniform(_SOON, _LATE)
         return Decision((Say(text),), seconds)
+
+    def _wonders(self, view: View, words: Random) -> Decision:
+        """Asks how things stand when nobody says anything, once; then they leave."""
+        sent = own_messages(view)
+        if sent and plain(sent[-1]) in _ANY_NEWS:
+            return Decision((Finish("waits in vain", "abandoned"),))
+        return Decision((Say(fresh(_ANY_NEWS, sent, words)),))
 
     def _allow(self, view: View, state: S, persona: Persona) -> Approve:
         """Approves an output at least as good as the one it replaces, and approves ending when content."""
@@ -242,47 +277,3 @@ def _see(person: Person[S], view: View) -> tuple[S, ChangeProfile | None]:
     state = person.see(view, view.private)
     change = person.change(state)
     return (state, None) if change is None else (person.see(view, change.profile), change)
-
-
-# --- the worth of a round to a person, by the faults of the output that they see before and after it
-
-
-def compare(
-    before: float, after: float, *, changed: bool, complained: bool, of: float = 4.0
-) -> Felt:
-    """The worth of a round, by the change in utility as the person estimates it.
-
-    Args:
-        before: how much the person saw to be wrong with the output at their last act.
-        after: how much they see to be wrong with it now.
-        changed: whether the output is another one.
-        complained: whether they had said so, and were asked nothing in return.
-        of: how much can be wrong.
-    """
-    gain = (before - after) / max(of, before, after, 1.0)
-    if after < before:
-        one = felt(gain, "It fits better.")
-        return one if after else Felt(min(5.0, one.value + _ALL), one.why)
-    if after > before:
-        return felt(gain, "It fits worse than before.")
-    if not after:
-        return Felt(4.0 if changed else 3.0, "It fits, as far as I can see.")
-    if changed:
-        return felt(0.0, "It changed, and fits no better.")
-    why = "What is wrong with it is still wrong."
-    return felt(-_IGNORED if complained else 0.0, why)
-
-
-def first_output(wrong: float, of: float) -> Felt:
-    """The worth of a first output: it was expected, so the share of it that fits counts."""
-    return Felt(_HALF + 2.0 * (1.0 - wrong / max(of, wrong, 1.0)), "A first version is there.")
-
-
-_HALF: Final = 2.6
-"""The value of a first output that fits nowhere."""
-
-_ALL: Final = 0.8
-"""Extra points if nothing is wrong any more."""
-
-_IGNORED: Final = 0.03
-"""The loss in utility that it is like to be ignored."""

@@ -1,27 +1,43 @@
-"""The rating of a round by a person on rules: gain, cost, and repeated questions.
+"""The rating of a round by a person on rules: gain, cost, and repeated questions, with the reason in their words.
 
     s = value(gain) - effort cost · minutes - 1 if asked the same again - strictness
 
-The gain is the change in utility as they estimate it, from -1 to 1. The minutes are those of reading
-what others wrote since their last act, and of typing that act. The rating is ``s``, rounded, within 1 to 5.
+The gain is the change in utility as they estimate it, from -1 to 1: for each of their wishes, how likely the
+output meets it, before and after. The minutes are those of reading what others wrote since their last act, and
+of typing that act. The rating is ``s``, rounded, within 1 to 5.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from random import Random
 from typing import Final
 
 import msgspec
 
-from ..engine.events import MessageSent
-from ..engine.rounds import is_act
+from ..engine.events import MessageSent, ProgressRated
+from ..engine.rounds import PRODUCTIVE, is_act, is_unproductive
 from ..engine.session.decisions import Rate
 from ..engine.session.view import View
 from ..engine.text import count_words
-from .manner import is_query
+from .manner import fresh, is_open, is_query
 from .personas import Persona
 
-__all__ = ("QUESTION", "Felt", "felt", "rated")
+__all__ = (
+    "CLAIMED",
+    "LIKELY",
+    "QUESTION",
+    "TOLD",
+    "UNKNOWN",
+    "Felt",
+    "compare",
+    "felt",
+    "first_output",
+    "is_loss",
+    "questioned",
+    "rated",
+)
 
 _NOTHING: Final = 2.0
 """The value of a round that changed nothing."""
@@ -32,11 +48,121 @@ _SLOPE, _ENOUGH, _FURTHER = 20.0, 0.1, 3.0
 QUESTION: Final = 0.05
 """The gain that a person expects of a question about something that they care for."""
 
+UNKNOWN, TOLD, CLAIMED, LIKELY = 0.4, 0.5, 0.7, 0.9
+"""How likely a wish is met that they have not told; have told; have told, before the output was changed; that
+they see met, or that the agent has repeated to them."""
+
+_OPEN: Final = 0.3
+"""A wish that is less likely met is open to them."""
+
+_HALF: Final = 2.6
+"""The value of a first output that fits nowhere."""
+
+_ALL: Final = 0.8
+"""Extra points if nothing is wrong any more."""
+
+_IGNORED: Final = 0.03
+"""The loss in utility that it is like to be ignored."""
+
 _READS, _TYPES = 238.0, 52.0
 """Words a minute, as in ``docs/people.md``."""
 
 _AGAIN: Final = 1.0
 _ENDS = re.compile(r"(?<=[.!?])")  # a pattern for questions takes quadratic time
+
+_NAMED: Final = 2
+"""Wishes that they name in a reason."""
+
+_BETTER: Final = (
+    "Progress on {about}.",
+    "That helps with {about}.",
+    "A step forward on {about}.",
+    "Better than before on {about}.",
+    "We get on: I see something done about {about}.",
+    "That was about {about}, and I am glad of it.",
+    "I have less to worry about now with {about}.",
+)
+_WORSE: Final = (
+    "We have lost ground on {about}.",
+    "Worse than before on {about}.",
+    "I was better off before on {about}.",
+    "A step back on {about}.",
+    "That has spoiled it for {about}.",
+)
+_SAME: Final = (
+    "I see no movement on {about}.",
+    "Still nothing on {about}.",
+    "Still not right: {about}.",
+    "No change on {about}.",
+    "We are where we were on {about}.",
+    "I wait in vain for something on {about}.",
+)
+_IDLE: Final = (
+    "That brought me nothing.",
+    "I am as far as I was before.",
+    "Nothing has come of that for me.",
+    "I do not see what that was for.",
+    "No gain for me in that.",
+    "That round I could have done without.",
+)
+_CHANGED: Final = (
+    "It is different now, but no better on {about}.",
+    "Changes, but none that helps with {about}.",
+    "Another version, and still not right on {about}.",
+    "It has changed, with nothing done about {about}.",
+)
+_SHUFFLED: Final = (
+    "It has changed, but I cannot see what for.",
+    "Another version, and to me no better one.",
+    "Something is different, and it does not help me.",
+    "I see changes, and no gain in them.",
+)
+_FIRST: Final = (
+    "A start. Still to come: {about}.",
+    "A first version, not yet right on {about}.",
+    "Something to work with, except for {about}.",
+    "It is a beginning, and I miss something on {about}.",
+)
+_BEGUN: Final = (
+    "A start that I can work with.",
+    "A first version, and I see nothing wrong with it so far.",
+    "A good beginning, as far as I can see.",
+    "There is something to look at now.",
+    "We have begun, and it looks sensible.",
+)
+_FITS: Final = (
+    "I find nothing wrong with it.",
+    "It fits, as far as I can see.",
+    "Nothing left to complain about.",
+    "That will do, as far as I can tell.",
+    "I have no objections to that.",
+)
+_ASKED: Final = (
+    "A sensible question about {about}.",
+    "It wants to know about {about}, and that matters to me.",
+    "Right to ask about {about}.",
+    "Good that somebody asks about {about}.",
+    "I was waiting for that question about {about}.",
+)
+_WAITING: Final = (
+    "Nothing that helps yet.",
+    "I have nothing in my hands yet.",
+    "So far that brings me nothing.",
+    "I am still waiting for something to look at.",
+)
+_AGAIN_WORDS: Final = (
+    "I have been asked that before.",
+    "The same question as before.",
+    "I have answered that already.",
+    "Did it not listen the first time?",
+    "That question comes round again.",
+)
+_COSTLY: Final = (
+    "Too much effort for what it brought.",
+    "That took me long for one small thing.",
+    "A lot to read and to write for so little.",
+    "Not worth the time that it took me.",
+)
 
 
 class Felt(msgspec.Struct, frozen=True):
@@ -44,34 +170,123 @@ class Felt(msgspec.Struct, frozen=True):
 
     Attributes:
         value: in points of the scale from 1 to 5.
-        why: in their words.
+        words: the reasons that they might give.
     """
 
     value: float
-    why: str = ""
+    words: tuple[str, ...] = ()
 
 
-def felt(gain: float, why: str = "") -> Felt:
+def felt(gain: float, *words: str) -> Felt:
     """The worth of a round by its gain in estimated utility, from -1 to 1."""
     value = _NOTHING + _SLOPE * min(gain, _ENOUGH) + _FURTHER * max(0.0, gain - _ENOUGH)
-    return Felt(min(5.0, max(1.0, value)), why)
+    return Felt(min(5.0, max(1.0, value)), words)
+
+
+def is_loss(one: Felt) -> bool:
+    """Whether the person is worse off after a round."""
+    return one.value < _NOTHING
+
+
+def questioned(about: str) -> Felt:
+    """The worth of a round without any output, by what the person was asked about that they care for.
+
+    Args:
+        about: in their words; empty if nothing of that kind was asked.
+    """
+    return felt(QUESTION, *_on(_ASKED, [about])) if about else felt(0.0, *_WAITING)
+
+
+def first_output(after: Mapping[str, float]) -> Felt:
+    """The worth of a first output: it was expected, so how much of it fits counts.
+
+    Args:
+        after: see ``compare``.
+    """
+    open_ = _open(after)
+    words = _on(_FIRST, open_) if open_ else _BEGUN
+    return Felt(_HALF + 2.0 * _mean(after), words)
+
+
+def compare(
+    before: Mapping[str, float],
+    after: Mapping[str, float],
+    *,
+    changed: bool,
+    about: str = "",
+    complained: bool = False,
+) -> Felt:
+    """The worth of a round, by the change in utility as the person estimates it.
+
+    Args:
+        before: how likely each of their wishes was met at their last act, by its name in their words.
+        after: how likely it is met now.
+        changed: whether the output is another one.
+        about: what they were asked about, if they care for it and had not told it.
+        complained: whether they had said so, and were asked nothing in return.
+    """
+    gain = _mean(after) - _mean(before)
+    if gain < 0.0:
+        fallen = [name for name, met in after.items() if met < before.get(name, met)]
+        return felt(gain, *_on(_WORSE, fallen))
+    open_ = _open(after)
+    if gain > 0.0:
+        risen = [name for name, met in after.items() if met > before.get(name, met)]
+        one = felt(gain + QUESTION * bool(about), *_on(_BETTER, risen))
+        done = all(met >= LIKELY for met in after.values())
+        return Felt(min(5.0, one.value + _ALL), one.words) if done else one
+    if about:
+        return felt(QUESTION, *_on(_ASKED, [about]))
+    if all(met >= LIKELY for met in after.values()):
+        return Felt(4.0 if changed else 3.0, _FITS)
+    if changed:
+        return felt(0.0, *(_on(_CHANGED, open_) if open_ else _SHUFFLED))
+    ignored = complained and bool(open_)
+    return felt(-_IGNORED if ignored else 0.0, *(_on(_SAME, open_) if open_ else _IDLE))
 
 
 def rated(one: Felt, view: View, persona: Persona) -> Rate:
     """The rating that follows: less what the round cost, by how strict the person is."""
-    since, typed = 0, 0
+    since, typed, acts = 0, 0, 0
     for record in view.records:
         if record.actor == view.me and is_act(record):
-            since = record.version
+            since, acts = record.version, acts + 1
             event = record.event
             typed = count_words(event.text) if isinstance(event, MessageSent) else 0
     heard = [m for m in view.messages if m.actor != view.me and m.version > since]
     read = sum(count_words(message.text) for message in heard)
-    value = one.value - persona.strictness
-    value -= persona.effort_cost * (read / _READS + typed / _TYPES)
+    free = one.value - persona.strictness
+    value = free - persona.effort_cost * (read / _READS + typed / _TYPES)
     again = _is_asked_again(view, since)
     given = min(5, max(1, round(value - again * _AGAIN)))
-    return Rate(given, "I have been asked that before." if again and given < 3 else one.why)
+    words = one.words
+    if is_unproductive(given):
+        if again:
+            words = _AGAIN_WORDS
+        elif round(free) >= PRODUCTIVE:
+            words = _COSTLY
+    chance = Random(f"{view.seed}/{view.me}/{acts}/rating")
+    return Rate(given, fresh(words, _reasons(view), chance) if words else "")
+
+
+def _mean(met: Mapping[str, float]) -> float:
+    return sum(met.values()) / max(1, len(met))
+
+
+def _open(met: Mapping[str, float]) -> list[str]:
+    return [name for name, likely in met.items() if likely < _OPEN]
+
+
+def _on(texts: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+    """The texts about the first few of some wishes."""
+    about = " and ".join(names[:_NAMED])
+    return tuple(text.format(about=about) for text in texts)
+
+
+def _reasons(view: View) -> list[str]:
+    """The reasons that the person has given so far."""
+    own = (record for record in view.records if record.kind == "ProgressRated")
+    return [r.event.explanation or "" for r in own if isinstance(r.event, ProgressRated)]
 
 
 def _is_asked_again(view: View, since: int) -> bool:
@@ -84,6 +299,10 @@ def _is_asked_again(view: View, since: int) -> bool:
     for message in view.messages:
         if message.actor != view.me:
             parts = _ENDS.split(message.text)
-            asked = {one.strip().lower() for one in parts if one.endswith("?") and one != "?"}
+            asked = {
+                one.strip().lower()
+                for one in parts
+                if one.endswith("?") and one != "?" and not is_open(one)
+            }
             (now if message.version > since else before).update(asked)
     return bool(now) and now <= before

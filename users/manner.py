@@ -1,12 +1,13 @@
 """The manners of simulated people: asking back, repeating, refusing, complaining and praising.
 
 The rules of a task choose the message; the persona's rates decide how it is put. Added sentences come
-before the message, and say nothing about the task.
+before the message, questions after an answer, and say nothing about the task.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import islice
 from random import Random
 from typing import Final, NamedTuple, final
@@ -22,7 +23,17 @@ from .deferrals import is_deferral
 from .personas import Persona
 from .simulated import UserIntent, UserMind
 
-__all__ = ("ADDED", "CHECKING", "QUERIES", "Mannered", "gives_up", "is_query")
+__all__ = (
+    "ADDED",
+    "CHECKING",
+    "QUERIES",
+    "Mannered",
+    "fresh",
+    "gives_up",
+    "is_open",
+    "is_query",
+    "plain",
+)
 
 QUERIES: Final = (
     "What do you mean by that?",
@@ -59,20 +70,18 @@ _ASKING: Final = (
 """Questions before an unprompted message."""
 
 CHECKING: Final = (
-    "Is that what you want to know?",
-    "You mean this one, right?",
-    "Is that what keeps you from going on?",
-    "Is that important for what you do next?",
-    "Do I understand the question right?",
-    "Is it all right if I keep it short?",
-    "Does that make much of a difference?",
-    "Can you work with this?",
-    "Is this what you mean?",
-    "Can I answer that in one sentence?",
-    "That is what you are after, isn't it?",
-    "Will that do as an answer?",
+    "Does that answer your question?",
+    "Is that enough for you to go on?",
+    "Can you work with that?",
+    "Does that help you?",
+    "Is that what you wanted to know?",
+    "Will that do?",
+    "Does that work for you?",
+    "Is that clear enough?",
+    "Is that all right?",
+    "Can you go on with that?",
 )
-"""Questions before an answer."""
+"""Questions after an answer."""
 
 _COMPLAINTS: Final = (
     "That did not help me.",
@@ -122,15 +131,13 @@ _EARLY: Final = (
 
 _MUSINGS: Final = (
     "I had to think about that for a moment.",
-    "I did not expect that question, but all right.",
+    "I did not expect to be asked that.",
     "I hope that I have understood this right.",
-    "That is a good question, to be honest with you.",
     "I will try to be as clear as I can.",
     "I have not thought about this very much so far.",
-    "That is easier to ask than it is to answer.",
-    "I am fairly sure about this one, for what it is worth.",
     "I will answer this as well as I can.",
     "Let me see how I can put this best.",
+    "Let me think.",
 )
 """Before an answer."""
 
@@ -144,11 +151,11 @@ _READING: Final = (
 
 _WORK: Final = (
     "That took me a while, to be honest.",
-    "I have tried it the way you said.",
     "I am not quite sure of it, but here it is.",
     "I did this as well as I could.",
     "I had to start over once, but now it is there.",
-    "I went through it step by step this time.",
+    "I had a go at it myself.",
+    "I had to look at it twice.",
 )
 """Before a report on their own work."""
 
@@ -177,7 +184,7 @@ ADDED: Final = tuple(
         )
     )
 )
-"""Every sentence that can precede a message."""
+"""Every sentence that can be added to a message."""
 
 _REPLY: Final = re.compile(
     r"\W*(?:yes|yeah|sure|no|nothing|none|please do|go on|ok(?:ay)?)\b", re.IGNORECASE
@@ -201,19 +208,54 @@ _OPEN: Final = re.compile(
 _LONG: Final = 30
 """Words of a message that take a moment to read."""
 
+_HOPES: Final = 3
+"""Messages, the request included, after which people complain that there is no output yet."""
+
 _FED_UP: Final = 15
 """Unproductive rounds in a row, by their own rating, after which a person gives up."""
 
 _LET_DOWN: Final = 3
 """Unproductive rounds in a row, without any question, after which a person who leaves has given up."""
 
+_PLEASED: Final = ("satisfied", "settles")
+"""How the reason begins of a person who has what they wanted, or enough of it."""
+
+_SAME: Final = 4
+"""Times in a row that the agent says the same, after which a person gives up if nothing comes of it."""
+
 _UNSERVED: Final = 25
 """Messages without any output after which a person gives up."""
+
+
+_ANSWERS: Final = 0.5
+"""An answer is this share as often put as a question, or begun off the point, as another message."""
 
 
 def is_query(text: str) -> bool:
     """Whether a message asks back what was meant, and nothing else."""
     return text in QUERIES
+
+
+def is_open(question: str) -> bool:
+    """Whether a question leaves everything open, such as what to do next."""
+    return _OPEN.search(question) is not None
+
+
+def plain(text: str) -> str:
+    """A message without the sentences that were added to it."""
+    found = True
+    while found:
+        found = False
+        for added in ADDED:
+            if text.startswith(f"{added} ") or text.endswith(f" {added}"):
+                text, found = text.removeprefix(added).removesuffix(added).strip(), True
+    return text
+
+
+def fresh(texts: Sequence[str], said: Sequence[str], words: Random) -> str:
+    """One of the texts, and one that is in nothing said so far if there is one."""
+    new = [text for text in texts if not any(text in one for one in said)]
+    return words.choice(new or texts)
 
 
 @final
@@ -240,12 +282,15 @@ class Mannered:
         decision = await self._mind.compose(view, persona, intent)
         if decision is view.pending:
             return decision
-        if gives_up(view) and any(isinstance(verb, Say) for verb in decision.verbs):
+        speaks = any(isinstance(verb, Say) for verb in decision.verbs)
+        if speaks and (gives_up(view) or _is_going_round(view)):
             return Decision((Finish("this leads nowhere", "abandoned"),))
         words = Random(_seed(view))
         if intent == "answer":
             decision = self._answered(decision, view, persona, words)
-        if any(isinstance(verb, Finish) for verb in decision.verbs) and _is_let_down(view):
+        if any(isinstance(verb, Finish) for verb in decision.verbs) and (
+            _is_let_down(view) or await self._is_disappointed(decision, view, persona)
+        ):
             decision = msgspec.structs.replace(
                 decision, verbs=tuple(_given_up(verb) for verb in decision.verbs)
             )
@@ -256,13 +301,15 @@ class Mannered:
         if is_deferral(text):
             return decision  # a deferral says all that there is to say
         alone = intent == "feedback" and len(decision.verbs) == 1
-        before = await self._before(text, view, persona, words, _situation(decision, view, intent))
+        situation = _situation(decision, view, intent)
+        before, after = await self._around(text, view, persona, words, situation)
         last = _last_statement(view)
         if alone and view.snapshot is not None and last and words.random() < persona.repeats:
-            before, text = words.choice(_AGAIN), last
-        if not before:
+            before, text, after = fresh(_AGAIN, _own(view), words), last, ""
+        whole = " ".join(part for part in (before, text, after) if part)
+        if whole == text:
             return decision
-        new = msgspec.structs.replace(said[0], text=f"{before} {text}")
+        new = msgspec.structs.replace(said[0], text=whole)
         verbs = tuple(new if verb is said[0] else verb for verb in decision.verbs)
         return Decision(verbs, decision.seconds)
 
@@ -277,46 +324,65 @@ class Mannered:
                 for asked in view.approvals.values()
             )
             if not refused and words.random() < persona.refuses:
-                no = Approve(first.asked, False, words.choice(_REFUSALS))
+                no = Approve(first.asked, False, fresh(_REFUSALS, _own(view), words))
                 return Decision((no, *decision.verbs[1:]), decision.seconds)
         own = _own(view)
         asks_back = len(own) > 1 and is_query(own[-1])
         if isinstance(first, Say) and _is_offered(view) and _CONSENT.fullmatch(first.text):
             if words.random() < persona.refuses:
-                return Decision((Say(words.choice(_REFUSALS)),))
+                return Decision((Say(fresh(_REFUSALS, own, words)),))
             return decision
         answers = [type(verb) for verb in decision.verbs] == [Say] and _is_asked(view)
-        if _OPEN.search(view.messages[-1].text if view.messages else ""):
+        if is_open(view.messages[-1].text if view.messages else ""):
             return decision
         if answers and not asks_back and words.random() < persona.queries:
-            return Decision((Say(words.choice(QUERIES)),))
+            return Decision((Say(fresh(QUERIES, own, words)),))
         return decision
 
-    async def _before(
+    async def _is_disappointed(self, decision: Decision, view: View, persona: Persona) -> bool:
+        """Whether the last round, after which they leave, made it worse, or left open what they wanted."""
+        if not _has_acted(view):
+            return False
+        rating = await self._mind.rate(view, persona)
+        if rating is None or not is_unproductive(rating.rating):
+            return False
+        pleased = any(
+            isinstance(verb, Finish) and verb.detail.startswith(_PLEASED) for verb in decision.verbs
+        )
+        return not pleased or rating.rating == 1
+
+    async def _around(
         self, text: str, view: View, persona: Persona, words: Random, situation: _Situation
-    ) -> str:
-        """The sentences before a message: praise or complaint, then a question or an aside."""
-        felt, puts, aside = words.random(), words.random(), words.random()
-        parts = []
-        if felt < max(persona.complains, persona.praises) and _has_acted(view):
+    ) -> tuple[str, str]:
+        """What comes before a message and after it: praise or complaint, a question or an aside."""
+        feels, puts, aside = words.random(), words.random(), words.random()
+        own, share = _own(view), _ANSWERS if situation.answers else 1.0
+        before, after = [], ""
+        if feels < max(persona.complains, persona.praises) and _has_acted(view):
             rating = await self._mind.rate(view, persona)
             value = PRODUCTIVE if rating is None else rating.rating
-            if is_unproductive(value) and felt < persona.complains:
-                parts.append(words.choice(_COMPLAINTS))
-            elif value > PRODUCTIVE and felt < persona.praises:
-                parts.append(words.choice(_PRAISE))
-        if situation.questions and "?" not in text and puts < persona.questions:
-            parts.append(words.choice(situation.questions))
-        elif aside < persona.asides:
-            parts.append(words.choice(situation.asides))
-        return " ".join(parts)
+            hopes = view.snapshot is None and len(own) <= _HOPES
+            if is_unproductive(value) and feels < persona.complains and not hopes:
+                before.append(fresh(_COMPLAINTS, own, words))
+            elif value > PRODUCTIVE and feels < persona.praises:
+                before.append(fresh(_PRAISE, own, words))
+        if situation.questions and "?" not in text and puts < share * persona.questions:
+            question = fresh(situation.questions, own, words)
+            if situation.answers:
+                after = question
+            else:
+                before.append(question)
+        elif aside < share * persona.asides:
+            before.append(fresh(situation.asides, own, words))
+        return " ".join(before), after
 
 
 class _Situation(NamedTuple):
-    """The sentences that fit before a message: questions, if any do, and asides."""
+    """The sentences that fit a message: questions, if any do, and asides; and whether it is an answer."""
 
     questions: tuple[str, ...]
     asides: tuple[str, ...]
+    answers: bool = False
 
 
 def _situation(decision: Decision, view: View, intent: UserIntent) -> _Situation:
@@ -327,7 +393,7 @@ def _situation(decision: Decision, view: View, intent: UserIntent) -> _Situation
     heard = last is not None and last.actor != view.me and count_words(last.text) >= _LONG
     read = _READING if heard else ()
     if intent == "answer":
-        return _Situation(CHECKING, (*_MUSINGS, *read))
+        return _Situation(CHECKING, (*_MUSINGS, *read), answers=True)
     return _Situation(_ASKING, (*(_EARLY if view.snapshot is None else _ASIDES), *read))
 
 
@@ -344,6 +410,12 @@ def _is_let_down(view: View) -> bool:
     return _unproductive(view, _LET_DOWN) and not any("?" in text for text in heard)
 
 
+def _is_going_round(view: View) -> bool:
+    """Whether the agent says the same again and again, and nothing comes of it."""
+    heard = [one.text for one in view.messages if one.role == "agent"][-_SAME:]
+    return len(heard) == _SAME and len({*heard}) == 1 and _unproductive(view, _LET_DOWN)
+
+
 def _unproductive(view: View, rounds: int) -> bool:
     """Whether the person has rated so many rounds in a row as unproductive, up to the last."""
     rated = (r.event for r in reversed(view.records) if r.kind == "ProgressRated")
@@ -356,7 +428,7 @@ def _given_up(verb: Verb) -> Verb:
     """The verb; an end becomes one out of disappointment."""
     if not isinstance(verb, Finish) or verb.reason != "finished":
         return verb
-    detail = "nothing comes of it" if verb.detail.startswith("satisfied") else verb.detail
+    detail = "nothing comes of it" if verb.detail.startswith(_PLEASED) else verb.detail
     return Finish(detail, "abandoned")
 
 
@@ -400,10 +472,5 @@ def _has_acted(view: View) -> bool:
 def _last_statement(view: View) -> str:
     """The person's last statement without added sentences; empty for the request and for questions."""
     own = _own(view)[1:]
-    if not own or "?" in own[-1].split(" ")[-1]:
-        return ""
-    text = own[-1]
-    for _ in range(3):
-        for added in ADDED:
-            text = text.removeprefix(f"{added} ")
-    return text
+    text = plain(own[-1]) if own else ""
+    return "" if "?" in text else text

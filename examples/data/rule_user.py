@@ -6,9 +6,9 @@ they have read and believe; they cannot tell a wrong belief from a right one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from random import Random
-from typing import final
+from typing import Final, final
 
 import msgspec
 
@@ -16,12 +16,14 @@ from ...engine.events import JSON
 from ...engine.session.decisions import Act, ChangeProfile, Decision, Submit
 from ...engine.session.view import View
 from ...engine.text import lines_of
+from ...tasks.phrases import spelled
 from ...tasks.views import awaits_reaction, is_working, outcomes, own_messages, trait, unannounced
-from ...users.judgement import QUESTION, Felt, felt
+from ...users.judgement import QUESTION, Felt, felt, questioned
+from ...users.manner import plain
 from ...users.personas import Persona
 from .analysis import Sheet, claims_of, query_for, sheet_of
 from .attention import OWN_ANALYSIS, Reading
-from .facts import DEFAULTS, RULINGS, Claim, Ruling, Topic, advice_on
+from .facts import DEFAULTS, RULINGS, Claim, Kind, Ruling, Topic, advice_on
 from .instances import Wants, opened_by
 from .language.messages import HUMAN, MessageReader, asks_to_rephrase, say_advice_wish
 from .language.rulings import asked_rulings, read_rulings, say_ruling
@@ -45,6 +47,59 @@ _TRIES_THEMSELVES = 0.3
 
 _CARE = 0.6
 """Share of the tables that people, on their own, look at before they select from them."""
+
+_NAMES: Final[Mapping[Kind, str]] = {
+    "favourite": "what they like best in {about}",
+    "price": "the price of {about}",
+    "age": "young and old on {about}",
+    "channel": "the channels for {about}",
+    "quality": "the quality of the {about}",
+}
+_COUNTING: Final = "what counts and what does not"
+_LEARNED: Final = (
+    "Now I know about {about}.",
+    "That answers my question about {about}.",
+    "One question less: {about}.",
+    "I did want to know about {about}.",
+    "That is clear now: {about}.",
+)
+_NO_WISER: Final = (
+    "I know no more than before about {about}.",
+    "Still nothing on {about}.",
+    "That does not tell me about {about}.",
+    "I am no wiser about {about}.",
+)
+_NOTHING_NEW: Final = (
+    "Nothing new for me in that.",
+    "I knew all of that already.",
+    "That adds nothing to what I know.",
+)
+_FLOODED: Final = (
+    "That is more than I can take in.",
+    "Too many lines for me to read.",
+    "I cannot find what matters in all that text.",
+)
+_RIGHTLY_ASKED: Final = (
+    "That has to be settled before one can count.",
+    "Right to ask how to count that.",
+    "Only I can know that, so it is good to be asked.",
+    "A sensible question about the data.",
+)
+_ADVISED: Final = (
+    "Now I have a recommendation to go by.",
+    "There is advice in it now.",
+    "It says what to do, at last.",
+)
+_CORRECTED: Final = (
+    "The figures have been put right.",
+    "What I had read before has changed.",
+    "It says something else now, and I believe it.",
+)
+_HEEDED: Final = (
+    "They go by what I said.",
+    "My answer has been taken in.",
+    "It counts the way I wanted.",
+)
 
 _QUERY_SECONDS, _WRITE_SECONDS = (60.0, 120.0), (20.0, 40.0)
 
@@ -174,28 +229,41 @@ class DataPerson:
             return open_ <= (1.0 - persona.contentment) * len(wanted)
         if any(True for _ in self._objections(state)) or _lacks_advice(state):
             return False
-        return len(_open(state)) <= persona.untold
+        if len(_open(state)) > persona.untold:
+            return False
+        lost = [topic for topic in wanted if topic not in state.reading.believed]
+        if len(lost) <= persona.untold:
+            return True
+        about = spelled([_NAMES[one.kind].format(about=one.about) for one in lost])
+        return f"leaves it at that, without knowing about {about}"
 
     def rate(self, state: Mind, view: View) -> Felt | None:
         """Rates what they learned since their last act; otherwise the length, a question or a change."""
         gained = [t for t in state.reading.believed if t not in state.before.believed]
-        known = sum(topic in state.wants.topics for topic in gained)
+        known = [topic for topic in state.wants.topics if topic in gained]
         if known:
-            one = felt(known / len(state.wants.topics), "That answers something that I wanted.")
+            one = felt(len(known) / len(state.wants.topics), *_on(_LEARNED, known[0]))
             done = not _open(state) and not _lacks_advice(state)
-            return Felt(min(5.0, one.value + done), one.why)
+            return Felt(min(5.0, one.value + done), one.words)
         if len(state.reading.unread) >= _TOO_MUCH:
-            return felt(0.0, "That is more than I can take in.")
+            return felt(0.0, *_FLOODED)
         last = view.messages[-1].text if view.messages else ""
-        if asked_rulings(last):
-            return felt(QUESTION, "A fair question.")
-        changed = state.reading.believed != state.before.believed
-        if changed or state.reading.advice != state.before.advice:
-            return felt(QUESTION, "Something has changed.")
-        if read_rulings(state.said[-1]) and not asks_to_rephrase(last):
-            return felt(QUESTION, "They go by what I said.")
+        rulings = asked_rulings(last)
+        if rulings and view.snapshot is None:
+            return questioned(_COUNTING)
+        if rulings:
+            return felt(QUESTION, *_RIGHTLY_ASKED)
+        if state.reading.advice != state.before.advice:
+            return felt(QUESTION, *_ADVISED)
+        if state.reading.believed != state.before.believed:
+            return felt(QUESTION, *_CORRECTED)
+        told = view.snapshot is not None and bool(read_rulings(state.said[-1]))
+        if told and not asks_to_rephrase(last):
+            return felt(QUESTION, *_HEEDED)
         asked = self._messages is not None and self._messages.read(state.said[-1]).topics
-        return felt(-0.03 if asked else 0.0, "I know no more than before.")
+        open_ = _open(state)
+        words = _on(_NO_WISER, open_[0]) if open_ else _NOTHING_NEW
+        return felt(-0.03 if asked else 0.0, *words)
 
     def change(self, state: Mind) -> ChangeProfile | None:
         """New findings raise further questions, and may lead to another decision."""
@@ -282,10 +350,16 @@ def _lacks_advice(state: Mind) -> bool:
     return _times(state, HUMAN.variants(goal.kind, about=goal.about)) < _ASKS
 
 
+def _on(texts: tuple[str, ...], topic: Topic) -> tuple[str, ...]:
+    """The texts about a topic, in the analyst's words."""
+    about = _NAMES[topic.kind].format(about=topic.about)
+    return tuple(text.format(about=about) for text in texts)
+
+
 def _times(state: Mind, wordings: tuple[str, ...]) -> int:
     """How often they have said a thing after the request, in any of these wordings."""
-    plain = tuple(text.lower() for text in wordings)
-    return sum(1 for said in state.said[1:] if said.lower().endswith(plain))
+    endings = tuple(text.lower() for text in wordings)
+    return sum(1 for said in state.said[1:] if plain(said).lower().endswith(endings))
 
 
 def _charts(topic: Topic) -> tuple[str, ...]:

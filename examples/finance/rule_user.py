@@ -16,15 +16,16 @@ from ...engine.events import JSON
 from ...engine.session.actors import Policy
 from ...engine.session.decisions import Act, ChangeProfile, Decision, Submit
 from ...engine.session.view import View
-from ...tasks.rule_user import HumanAlone, RuleUser, changing, compare, first_output
-from ...tasks.views import output_before
-from ...users.judgement import QUESTION, Felt, felt
+from ...tasks.rule_user import HumanAlone, RuleUser, changing
+from ...tasks.views import last_act, output_before
+from ...users.judgement import LIKELY, TOLD, UNKNOWN, Felt, compare, first_output, questioned
 from ...users.personas import Persona
 from ...users.simulated import Changing, UserMind
 from .client import Client, problems, see, stirred, untold
+from .language.advice import read_understood
 from .language.profiles import read_profile, write_profile
 from .language.statements import AMBIGUOUS, Fact, say_accepted, say_fact, say_vaguely
-from .perception import Perception
+from .perception import VISIBLE, Perception
 from .plan import Plan, render_plan, try_plan
 from .world.household import TOPICS, Topic
 
@@ -133,6 +134,19 @@ _EDITED = (
     "I have corrected one line myself:",
     "You will see a figure of my own there:",
 )
+_NAMES: Final[Mapping[Topic, str]] = {
+    "loss": "the risk",
+    "cushion": "the reserve",
+    "age": "the age at which I stop",
+    "income": "the income as pensioners",
+    "study": "the child's studies",
+    "project": "what we have to pay before long",
+    "support": "the money for my mother",
+    "cover": "the life cover",
+    "prepay": "the mortgage",
+}
+"""What a client calls a topic."""
+
 _LOOKS: Final = 4
 """Messages, the request included, after which a client who acts corrects the plan."""
 
@@ -224,17 +238,25 @@ class FinanceClient:
         return not wrong and not state.changed and len(untold(state)) <= persona.untold
 
     def rate(self, state: Client, view: View) -> Felt | None:
-        """Compares the plan with that at the client's last act."""
-        before = output_before(view)
+        """Compares how likely each wish is met now, and was met at the client's last act."""
+        missing = [t for t in state.asked if state.held[t] and t not in state.told]
+        about = _NAMES[missing[0]] if missing else ""
         if not state.output:
-            return felt(QUESTION, "A fair question.") if state.question else felt(0, "Nothing yet.")
-        wrong = self.wrong(state, state.output)
+            return questioned(about)
+        before = output_before(view)
+        now = _met(state, state.plan, standing=True)
         if not before:
-            return first_output(wrong, len(TOPICS))
-        was = float(len(problems(state, try_plan(before), current=False)))
-        complained = any(topic in state.ignored for topic in problems(state, state.plan))
+            return first_output(now)
+        since = last_act(view)
+        stated = [m.text for m in view.messages if m.actor != view.me and m.version <= since]
+        understood = {one.topic: one.value for text in stated for one in read_understood(text)}
+        then = msgspec.structs.replace(state, understood=understood)
         return compare(
-            was, wrong, changed=before != state.output, complained=complained, of=len(TOPICS)
+            _met(then, try_plan(before), standing=before == state.output),
+            now,
+            changed=before != state.output,
+            about=about,
+            complained=any(topic in state.ignored for topic in problems(state, state.plan)),
         )
 
     def change(self, state: Client) -> ChangeProfile | None:
@@ -260,6 +282,21 @@ class FinanceClient:
         if vague and not _pressed(state, topic) and words.random() < persona.ambiguous:
             return say_vaguely(Fact(topic, state.held[topic]), words, state.profile.project)
         return self._say(state, topic, words)
+
+
+def _met(client: Client, plan: Plan | None, *, standing: bool) -> dict[str, float]:
+    """How likely a plan meets each of their wishes, as far as they can tell."""
+    settled = client.accepted - client.told.keys()  # who has spoken of it does not go along
+    wrong = problems(msgspec.structs.replace(client, accepted=settled), plan, current=standing)
+    met: dict[str, float] = {}
+    for topic, value in client.held.items():
+        if value:
+            likely = TOLD if topic in client.told else UNKNOWN
+            known = topic in VISIBLE or topic in settled
+            if known or client.understood.get(topic) == value:
+                likely = LIKELY
+            met[_NAMES[topic]] = 0.0 if topic in wrong else likely
+    return met
 
 
 def _pressed(state: Client, topic: Topic) -> bool:

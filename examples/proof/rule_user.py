@@ -9,10 +9,9 @@ from typing import Final, final
 from ...engine.events import JSON, ActionResolved, MessageSent, SnapshotTaken
 from ...engine.session.decisions import Act, ChangeProfile, Decision, Submit
 from ...engine.session.view import View
-from ...tasks.rule_user import compare
 from ...tasks.views import asked_last, awaits_reaction, output_before, own_messages, turn_seed
 from ...users.deferrals import say_deferral
-from ...users.judgement import QUESTION, Felt, felt
+from ...users.judgement import LIKELY, TOLD, Felt, compare, first_output, questioned
 from ...users.personas import Persona
 from .actions import reading_seconds
 from .environment import OVERLOOKED
@@ -424,22 +423,34 @@ class Mathematician:
         return state.has_lemma() and all(state.is_settled(one) for one in state.wishes.minor)
 
     def rate(self, state: PersonState, view: View) -> Felt | None:
-        """By what they see to be open in the output, before and after the agent's round."""
+        """By how likely each claim that matters is proved as they want it, before and after the agent's round."""
         before, after = output_before(view), view.snapshot_text
+        asked = (_asked_about(one, state) for one in read_questions(asked_last(view)))
+        about = next((name for name in asked if name), "")
         if not after:
-            asked = bool(read_questions(asked_last(view)))
-            return (
-                felt(QUESTION, "A fair question.") if asked else felt(0, "Nothing that helps yet.")
-            )
-        was = self.wrong(state, before) if before else float(len(state.wishes.core))
-        complained = any(state.doubts(label) for label in state.wanted)
+            return questioned(about)
+        now = self._met(state, after)
+        if not before:
+            return first_output(now)
         return compare(
-            was,
-            self.wrong(state, after),
+            self._met(state, before),
+            now,
             changed=before != after,
-            complained=complained,
-            of=len(state.wishes.core),
+            about=about,
+            complained=any(state.doubts(label) for label in state.wanted),
         )
+
+    def _met(self, state: PersonState, output: str) -> dict[str, float]:
+        """How likely each claim that matters is proved; one that nobody has looked at may be."""
+        document = read_document(output)
+        met: dict[str, float] = {}
+        for label in state.wishes.core:
+            looked = label in document and (
+                document[label].machine or section_key(document[label]) in state.read
+            )
+            likely = LIKELY if looked else TOLD
+            met[label] = 0.0 if state.is_open(label, document) else likely
+        return met
 
     # --- alone ---------------------------------------------------------------------------------------
 
@@ -477,6 +488,21 @@ class Mathematician:
             if label not in state.fails:
                 return Decision((search,), _THINKING)
         return _written(state, label, words)
+
+
+def _asked_about(question: Question, state: PersonState) -> str:
+    """What a question is about, in their words, if they care for it and have not told it; else empty."""
+    label = question.label
+    match question.about:
+        case "core" if not state.said("core"):
+            return "what matters most"
+        case "lemma" if not state.said("lemma"):
+            return "the lemma"
+        case "minor" if state.wishes.minor and not state.said("minor"):
+            return "the other claims"
+        case "form" | "general" if label in state.wanted and not state.said("form", label):
+            return f"the form of {label}"
+    return ""
 
 
 def _written(state: PersonState, label: str, words: Random) -> Decision:

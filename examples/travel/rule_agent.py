@@ -48,16 +48,28 @@ _REPORTS: Final[Mapping[Standing, tuple[str, ...]]] = {
     "first": (
         "Here is a first plan for {days} days in {destination}.",
         "I have drafted {days} days in {destination} for you.",
+        "This is how {days} days in {destination} could look.",
     ),
     "changed": (
         "Thanks, I have worked that in; the plan is updated.",
         "Done: the new plan takes that into account.",
+        "I have changed the plan.",
+        "Here is the next version of the plan.",
     ),
     "unchanged": (
         "The plan holds good with that as it stands.",
         "Noted. The plan needs no change for that.",
+        "All right, I leave the plan as it is.",
+        "Good to know; the plan fits that already.",
     ),
 }
+
+_STUCK: Final = (
+    "I have looked again, and I have nothing better.",
+    "I tried once more, without success.",
+    "The plan stays as it is: I know of no better one.",
+)
+"""In place of the reports on an unchanged plan, if it fails a wish."""
 
 
 class TravelKnowledge(msgspec.Struct, frozen=True):
@@ -165,12 +177,16 @@ class TravelPlanner:
     def report(self, known: TravelKnowledge, words: Random, standing: Standing) -> str:
         """A message about the plan: the wishes understood since the last one, and those that cannot be met."""
         wishes = known.wishes
-        text = words.choice(_REPORTS[standing])
+        draft = self._next(known)[1]
+        stuck = standing == "unchanged" and draft is not None and bool(draft.unmet)
+        text = words.choice(_STUCK if stuck else _REPORTS[standing])
         said = text.format(days=wishes.days, destination=wishes.destination)
         if self._habits.assumptions:
-            said += say_understood(known.heard if standing == "first" else known.news)
-        draft = self._next(known)[1] if self._habits.doubts else None
-        return said if draft is None else said + say_unmet(draft.unmet, draft.dollars)
+            heard = known.heard if standing == "first" else known.news
+            said += say_understood(heard, words)
+        if draft is None or not self._habits.doubts:
+            return said
+        return said + say_unmet(draft.unmet, draft.dollars, words)
 
 
 def travel_agent(habits: Habits) -> RuleAgent[TravelKnowledge]:

@@ -16,25 +16,44 @@ import msgspec
 from ...engine.events import JSON, ProfileChanged
 from ...engine.session.decisions import Act, ChangeProfile, Decision, Submit
 from ...engine.session.view import MessageSeen, View
-from ...tasks.rule_user import HumanAlone, RuleUser, changing, compare, first_output
+from ...tasks.phrases import spelled
+from ...tasks.rule_user import HumanAlone, RuleUser, changing
 from ...tasks.views import (
     Outcomes,
     asked_last,
     changes,
+    last_act,
     output_before,
     own_messages,
     trait,
     unannounced,
 )
 from ...users.deferrals import say_deferral
-from ...users.judgement import QUESTION, Felt, felt
+from ...users.judgement import (
+    CLAIMED,
+    LIKELY,
+    TOLD,
+    UNKNOWN,
+    Felt,
+    compare,
+    first_output,
+    questioned,
+)
 from ...users.personas import Persona
 from ...users.simulated import Changing
 from .language.facts import ANY, Fact, Slot
 from .language.hints import hint, hinted
-from .language.messages import say_fact, understand_message, understand_question
-from .language.plans import PlanProblem, check_plan, edit_plan, room_cities, say_edit, say_problem
-from .language.reports import read_price
+from .language.messages import name_of, say_fact, understand_message, understand_question
+from .language.plans import (
+    PlanProblem,
+    check_plan,
+    edit_plan,
+    is_plan,
+    room_cities,
+    say_edit,
+    say_problem,
+)
+from .language.reports import read_price, read_understood
 from .plan.text import parse_plan, render_plan
 from .planner.finds import Finds, SearchRequest
 from .planner.knowledge import knowledge_from_request, learn
@@ -51,6 +70,9 @@ _EDITORS = 0.6
 
 _LOOKS = 3
 """Messages, the request included, after which such a user corrects the rooms itself."""
+
+_GAPS = "the plan itself"
+"""What is wrong with a plan that lacks what every trip needs, in a traveller's words."""
 
 _UNSEEN: tuple[Slot, ...] = ("people", "budget", "house_rule", "room_type", "cuisine")
 """Wishes that the text of a plan does not show."""
@@ -97,6 +119,7 @@ class TravellerState(msgspec.Struct, frozen=True, kw_only=True):
         edits: whether it would, and has not done so yet.
         misread: the wishes that the agent has just misstated, if the traveller noticed.
         granted: the slot of a wish that it thinks goes without saying.
+        over: the price of the plan that stands, as the agent has stated it, if it is above the budget.
         price: the least price of a plan, above the budget, that the agent has just stated.
         profile: the source of all this.
         open_to_change: whether it may still change its mind because of what it sees.
@@ -118,6 +141,7 @@ class TravellerState(msgspec.Struct, frozen=True, kw_only=True):
     insisted: frozenset[Slot]
     misread: tuple[Fact, ...]
     granted: Slot | None
+    over: int | None
     price: int | None
     profile: JSON
     open_to_change: bool
@@ -146,7 +170,11 @@ class TravellerState(msgspec.Struct, frozen=True, kw_only=True):
         if found is None:
             found = check_plan(plan, self.wishes, self.finds)
             self.checked[plan, self.wishes] = found
-        return found
+        budget = next((fact for fact in self.wishes if fact.slot == "budget"), None)
+        if plan != self.plan or self.over is None or budget in [p.fact for p in found]:
+            return found
+        text = f"By your own count it comes to ${self.over:,}, which is too much."
+        return (*found, PlanProblem(text, budget))
 
     @property
     def complaints(self) -> list[PlanProblem]:
@@ -199,6 +227,7 @@ class Traveller:
             edits=view.own_snapshot is None and traits.edits,
             misread=_misread(view, goals.wishes),
             granted=goals.granted,
+            over=_over(view, goals.wishes),
             price=_price(view),
             profile=profile,
             open_to_change=goals.steps == 0 and traits.changes,
@@ -241,7 +270,7 @@ class Traveller:
             untold = [fact for fact in state.room_wishes if fact.slot not in state.told]
             return say_edit((untold or state.room_wishes)[0], words)
         if state.misread:
-            return f"You have got me wrong there. {say_fact(state.misread[0], words)}"
+            return f"You have got me wrong there. {say_fact(state.misread[0], words, asked=True)}"
         complaints = state.complaints
         if complaints:
             return say_problem(words.choice(complaints), words)
@@ -251,7 +280,7 @@ class Traveller:
         """The wish that they were asked for, as far as they got the question; or that they have none."""
         others = [fact for fact in state.untold if fact.slot not in state.asked]
         if others and words.random() < persona.mishears:
-            return _put(others[0], state, persona, words)
+            return _put(others[0], state, persona, words, asked=True)
         fact = next((f for f in state.wishes if f.slot in state.asked), None)
         if fact is None and "generic" in state.asked:
             fact = next(iter(state.untold), None)
@@ -259,8 +288,9 @@ class Traveller:
                 return "No, that is all. Thank you."
         if fact is None:
             slot = next((s for s in state.asked if s != "generic"), None)
-            return say_fact(Fact(slot, ANY), words) if slot else say_deferral(words)
-        return _put(fact, state, persona, words)
+            fact = Fact(slot, ANY) if slot else None
+            return say_fact(fact, words, asked=True) if fact else say_deferral(words)
+        return _put(fact, state, persona, words, asked=True)
 
     def work(self, state: TravellerState, persona: Persona, words: Random) -> Decision | None:
         """Corrects the accommodations: searches first, then chooses other rooms, once."""
@@ -281,33 +311,65 @@ class Traveller:
             return None
         return Decision((Submit(render_plan(edited)),), seconds=words.uniform(1.5, 6.0))
 
-    def content(self, state: TravellerState, persona: Persona) -> bool:
-        """Whether no wish is open, or enough of them are met for this persona."""
+    def content(self, state: TravellerState, persona: Persona) -> bool | str:
+        """Whether no wish is open, or enough of them are met for this persona; or what they go without."""
         wrong = len(state.complaints)
+        if not is_plan(state.plan):
+            return False
         if persona.contentment < 1.0:
             tired = state.said > _ANSWERS or not state.asked
             return tired and wrong <= (1.0 - persona.contentment) * len(state.wishes)
         heard = not state.misread and len(state.unseen) <= persona.untold
-        return not wrong and (heard or state.tired)
+        if wrong or not (heard or state.tired):
+            return False
+        lost = {p.fact.slot for p in state.problems(state.plan) if p.fact is not None}
+        without = spelled([name_of(slot) for slot in sorted(lost)])
+        return f"leaves it at that, without what they want of {without}" if lost else True
 
     def rate(self, state: TravellerState, view: View) -> Felt:
-        """Compares the plan with that at the traveller's last act."""
-        before = output_before(view)
+        """Compares how likely each wish is met now, and was met at the traveller's last act."""
+        missing = [
+            f.slot for f in state.wishes if f.slot in state.asked and f.slot not in state.told
+        ]
+        about = name_of(missing[0]) if missing else ""
         if not state.plan:
-            asked = any(fact.slot in state.asked for fact in state.wishes)
-            return (
-                felt(QUESTION, "A fair question.") if asked else felt(0, "Nothing that helps yet.")
-            )
-        wrong = len(state.problems(state.plan))
+            return questioned(about)
+        since, before = last_act(view), output_before(view)
+        now = self._met(state, view, state.plan, view.version)
         if not before:
-            return first_output(wrong, len(state.wishes))
+            return first_output(now)
         return compare(
-            len(state.problems(before)),
-            wrong,
+            self._met(state, view, before, since),
+            now,
             changed=state.plan != before,
+            about=about,
             complained=bool(state.told) and not state.asked,
-            of=len(state.wishes),
         )
+
+    def _met(self, state: TravellerState, view: View, plan: str, until: int) -> dict[str, float]:
+        """How likely a plan meets each wish, as they could tell at a trace version."""
+        found = state.problems(plan)
+        wrong = {problem.fact for problem in found}
+        if (price := _stated(view, until)) is not None:
+            wrong |= {f for f in state.wishes if f.slot == "budget" and _exceeds(price, f.value)}
+        heard = {
+            fact.slot: fact.value
+            for message in view.messages
+            if message.role == "agent" and message.version <= until
+            for fact in read_understood(message.text)
+        }
+        told = self._goals_of(view, state.profile).told(view)
+        drafts = [r.version for r in view.records if r.kind == "SnapshotTaken"]
+        met = {_GAPS: 0.0 if None in wrong else LIKELY}
+        for fact in state.wishes:
+            said = told.get(fact.slot)
+            likely = UNKNOWN if said is None else TOLD
+            if said is not None and any(said < draft <= until for draft in drafts):
+                likely = CLAIMED
+            if heard.get(fact.slot) == fact.value or fact.slot not in _UNSEEN:
+                likely = LIKELY
+            met[name_of(fact.slot)] = 0.0 if fact in wrong else likely
+        return met
 
     def change(self, state: TravellerState) -> ChangeProfile | None:
         """They accept the real cost, or change their mind because of something in the plan."""
@@ -344,11 +406,13 @@ def changing_traveller() -> Changing:
     return changing(Traveller())
 
 
-def _put(fact: Fact, state: TravellerState, persona: Persona, words: Random) -> str:
+def _put(
+    fact: Fact, state: TravellerState, persona: Persona, words: Random, *, asked: bool = False
+) -> str:
     """A wish in their own words; the first time perhaps as a hint."""
     if fact.slot not in state.told and words.random() < persona.ambiguous:
-        return hint(fact, words) or say_fact(fact, words)
-    return say_fact(fact, words)
+        return hint(fact, words) or say_fact(fact, words, asked=asked)
+    return say_fact(fact, words, asked=asked)
 
 
 class _Traits(NamedTuple):
@@ -383,6 +447,16 @@ class _Goals:
         """Whether they are still the goals."""
         same = self._profile is profile or self._profile == profile
         return same and self._view is view and self.steps == steps
+
+    def told(self, view: View) -> dict[Slot, int]:
+        """The trace version at which they first spoke of each slot since the wish for it is what it is."""
+        told: dict[Slot, int] = {}
+        for message in view.messages:
+            if message.actor == view.me and message.text != view.request:
+                for slot in self._slots_in(message.text):
+                    if message.version > self._since.get(slot, 0):
+                        told.setdefault(slot, message.version)
+        return told
 
     def spoken(self, view: View) -> Counter[Slot]:
         """How often they have spoken of each slot since the wish for it is what it is."""
@@ -436,7 +510,7 @@ def _misread(view: View, wishes: tuple[Fact, ...]) -> tuple[Fact, ...]:
     last = _heard(view)
     if last is None:
         return ()
-    understood = {fact.slot: fact.value for fact in understand_message(last.text)}
+    understood = {fact.slot: fact.value for fact in read_understood(last.text)}
     wrong = tuple(w for w in wishes if w.slot in understood and understood[w.slot] != w.value)
     noticed = wrong and trait(view, f"reads/{last.version}").random() < _NOTICES
     return wrong if noticed else ()
@@ -445,3 +519,22 @@ def _misread(view: View, wishes: tuple[Fact, ...]) -> tuple[Fact, ...]:
 def _price(view: View) -> int | None:
     last = _heard(view)
     return None if last is None else read_price(last.text)
+
+
+def _stated(view: View, until: int) -> int | None:
+    """The price that the agent had stated, by a trace version, of the plan that stood then."""
+    drafts = (r.version for r in view.records if r.kind == "SnapshotTaken" and r.version <= until)
+    since = max(drafts, default=0)
+    own = [m for m in view.messages if m.role == "agent" and since < m.version <= until]
+    return next((price for m in reversed(own) if (price := read_price(m.text)) is not None), None)
+
+
+def _exceeds(price: int, budget: object) -> bool:
+    return isinstance(budget, int) and price > budget
+
+
+def _over(view: View, wishes: tuple[Fact, ...]) -> int | None:
+    """The stated price of the plan that stands, if it is above the budget."""
+    price = _stated(view, view.version)
+    budget = next((fact.value for fact in wishes if fact.slot == "budget"), None)
+    return price if price is not None and _exceeds(price, budget) else None

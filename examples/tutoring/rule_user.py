@@ -25,6 +25,7 @@ from ...engine.session.view import View
 from ...tasks.phrases import spelled
 from ...tasks.views import awaits_reaction, is_busy, last_act, own_messages, words_of
 from ...users.judgement import QUESTION, Felt, felt, rated
+from ...users.manner import plain
 from ...users.personas import Persona
 from ...users.simulated import UserIntent
 from .language.answers import SAYING, read_said
@@ -37,6 +38,48 @@ from .student.changing import StudentMemory
 from .student.student import Attempt, Student, attempt, tiredness
 
 __all__ = ("StudentAlone", "StudentUser")
+
+_DONE_FOR: Final = (
+    "That is one less to do.",
+    "I only have to copy that.",
+    "Nice, that one is done.",
+)
+_SEES: Final = (
+    "Now I see it.",
+    "Oh, that is how it works.",
+    "That made it click.",
+    "Now it makes sense.",
+)
+_HELPED: Final = (
+    "That helps.",
+    "A bit clearer now.",
+    "I think that I understand it better.",
+    "OK, good to know.",
+)
+_EXAMINED: Final = (
+    "Fine, but my homework is waiting.",
+    "It wants to see what I can do.",
+    "That is a start, I guess.",
+    "OK, a question to begin with.",
+)
+_QUIZZED: Final = (
+    "Questions, and no homework done.",
+    "More exercises, and the sheet is no fuller.",
+    "I wanted help with the sheet, not a test.",
+    "That is not on my sheet.",
+)
+_WRONG: Final = (
+    "Number {number} is still wrong.",
+    "I do not know what to do about number {number}.",
+    "Wrong again, number {number}, and I cannot see why.",
+    "Still stuck on number {number}.",
+)
+_GETS_ON: Final = (
+    "We get on.",
+    "The sheet is filling up.",
+    "That is going all right.",
+    "One step further.",
+)
 
 _SECONDS: Final = 40.0
 """Seconds of work on a problem, without reading and typing."""
@@ -100,13 +143,16 @@ class StudentUser:
         gain = sum(student.knows.values()) - sum(before.knows.values())
         marked = [item for item in self._fold.items if item.mark == LOOK_AGAIN]
         if taught.answers:
-            return Felt(5.0, "That is one less to do.")
+            return Felt(5.0, _DONE_FOR)
         if gain >= _NOTICED:
-            return felt(gain, "Now I see it." if gain >= _SEEN else "That helps.")
+            return felt(gain, *(_SEES if gain >= _SEEN else _HELPED))
         if taught.asked and not taught.items:
             early = len(own_messages(view)) <= _EARLY
-            return felt(QUESTION if early else 0.0, "Questions, and no homework done.")
-        return felt(0.0 if marked else QUESTION, "Still wrong." if marked else "We get on.")
+            return felt(QUESTION, *_EXAMINED) if early else felt(0.0, *_QUIZZED)
+        if marked:
+            number = marked[0].number
+            return felt(0.0, *(text.format(number=number) for text in _WRONG))
+        return felt(QUESTION, *_GETS_ON)
 
     def _see(self, view: View) -> Student:
         """The student as they are, with everything they have heard by now."""
@@ -134,7 +180,7 @@ class StudentUser:
         if tiredness(student) >= 1.0:
             return _Step("finish", (Finish("tired out"),))
         if self._complete() and not self._willing(view, persona):
-            return _Step("finish", (Finish("the homework is done"),))
+            return _Step("finish", (Finish("satisfied: the homework is done"),))
         return self._react(view, student, persona)
 
     def _react(self, view: View, student: Student, persona: Persona) -> _Step:
@@ -200,11 +246,12 @@ class StudentUser:
             answer = written(problem, tried.answer)
             size, near = abs(tried.answer), round(tried.answer)
             fields = {"answer": answer, "problem": problem, "size": size, "near": near}
-            said.append(
+            result = (
                 words.choice(SAYING.variants(key, **fields))
                 if any(said)
                 else SAYING.say(key, words, **fields)
             )
+            said.append(result[:1].upper() + result[1:])
             if len(asked) == 1 and words.random() < _TELLS:
                 said.append(self._working(student, problem, tried, words))
         text = " ".join(part for part in said if part)
@@ -316,7 +363,7 @@ class StudentUser:
             return False
         sent = own_messages(view)
         refusals = tuple(text.lower() for text in SAYING.variants("not now"))
-        return len(sent) > 1 and not sent[-1].lower().endswith(refusals)
+        return len(sent) > 1 and not plain(sent[-1]).lower().endswith(refusals)
 
     def _allow(self, view: View, student: Student, persona: Persona) -> Approve:
         """Allows what a tutor asks for, but no end before the sheet is complete."""

@@ -22,6 +22,7 @@ from duolog.examples.proof.language.agent import PHRASES, taken_for_core
 from duolog.examples.proof.language.agent import read_questions as asked_of_claims
 from duolog.examples.proof.proof_task import proof_task
 from duolog.examples.travel.language.messages import understand_question
+from duolog.examples.travel.language.reports import UNDERSTOOD, read_price
 from duolog.examples.travel.travel_task import travel_task
 from duolog.examples.tutoring.language.teaching import read_misconceptions, read_teaching
 from duolog.examples.tutoring.tutoring_task import tutoring_task
@@ -111,8 +112,12 @@ def says(variants: Phrases, *keys: str) -> Callable[[Played], int]:
 FOLLOW_UP = says(FOLLOW_UPS, *FOLLOW_UPS.keys)
 
 SHOWS: dict[tuple[str, str], tuple[str, str, Callable[[Played], int]]] = {
-    ("travel", "assumptions"): ("proactive", "1", in_messages("As I understand you")),
-    ("travel", "doubts"): ("proactive", "1", in_messages("Nothing that I found")),
+    ("travel", "assumptions"): (
+        "proactive",
+        "1",
+        read_by(lambda t: any(opening in t for opening in UNDERSTOOD)),
+    ),
+    ("travel", "doubts"): ("proactive", "1", read_by(read_price)),
     ("travel", "goals"): ("proactive", "2", read_by(lambda t: "generic" in understand_question(t))),
     ("travel", "level"): ("lazy", "1", asked_again(understand_question)),
     ("data", "assumptions"): ("proactive", "0", in_output("Assumption: ")),
@@ -121,7 +126,7 @@ SHOWS: dict[tuple[str, str], tuple[str, str, Callable[[Played], int]]] = {
     ("data", "level"): ("proactive", "0", says(AGENT, "rephrase")),
     ("finance", "assumptions"): ("proactive", "2", read_by(planned_for)),
     ("finance", "doubts"): ("proactive", "2", read_by(read_figures)),
-    ("finance", "goals"): ("proactive", "2", asked_again(read_questions)),
+    ("finance", "goals"): ("proactive", "1", asked_again(read_questions)),
     ("finance", "level"): ("proactive", "2", FOLLOW_UP),
     ("proof", "assumptions"): ("proactive", "1", read_by(taken_for_core)),
     ("proof", "doubts"): ("lazy", "2", says(PHRASES, "unchecked")),

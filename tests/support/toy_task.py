@@ -17,9 +17,9 @@ from duolog.tasks.actions import ActionTable, action
 from duolog.tasks.kit import BestOutput, Case, KitTask, TaskSpec, index_of
 from duolog.tasks.phrases import Patterns, Phrases
 from duolog.tasks.rule_agent import Question, RuleAgent, Standing
-from duolog.tasks.rule_user import HumanAlone, Person, RuleUser, changing, compare
+from duolog.tasks.rule_user import HumanAlone, Person, RuleUser, changing
 from duolog.tasks.views import changes, drafted_on, outcomes, output_before, own_messages
-from duolog.users.judgement import Felt
+from duolog.users.judgement import LIKELY, Felt, compare
 from duolog.users.personas import Persona
 
 FLOWERS = ("aster", "daisy", "iris", "lily", "rose", "tulip")
@@ -153,6 +153,10 @@ class Mood(msgspec.Struct, frozen=True):
     def missing(self, output: str) -> list[str]:
         return [flower for flower in self.wanted if flower not in output]
 
+    def met(self, output: str) -> dict[str, float]:
+        """How likely an output has each flower."""
+        return {flower: LIKELY if flower in output else 0.0 for flower in self.wanted}
+
 
 class Customer:
     """Misses one flower after the other."""
@@ -180,9 +184,7 @@ class Customer:
 
     def rate(self, state: Mood, view: View) -> Felt | None:
         before = output_before(view)
-        after = self.wrong(state, state.output)
-        changed = before != state.output
-        return compare(self.wrong(state, before), after, changed=changed, complained=False)
+        return compare(state.met(before), state.met(state.output), changed=before != state.output)
 
     def change(self, state: Mood) -> ChangeProfile | None:
         """A customer who sees asters in the bouquet begins to like them, once."""

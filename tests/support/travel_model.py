@@ -22,6 +22,7 @@ from duolog.engine.events import (
     MessageSent,
     Nudged,
     Participant,
+    ProfileChanged,
     Role,
     SessionOpened,
     SnapshotTaken,
@@ -149,6 +150,9 @@ def _view(me: str, prompt: str, profile: list[str] | None, *, alone: bool) -> Vi
         view.feed(_record(version, actor, event, seen=version - 1))
         if isinstance(event, ActionTaken) and actor == me:
             view.feed(_record(version, "environment", _outcomes(prompt)[version]))
+        if event is opened and profile is not None:  # a prompt shows only how goals are now
+            now = ProfileChanged(owner=me, profile={"profile": list(profile)}, reason="")
+            view.feed(_record(version, me, now))
     news: tuple[Record, ...] = ()
     if "Everybody is waiting" in prompt:
         news = (_record(view.version + 1, "engine", Nudged(to=me)),)

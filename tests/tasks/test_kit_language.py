@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from random import Random
 
-import pytest
 from duolog.tasks.phrases import (
     Patterns,
     Phrases,
@@ -13,7 +12,6 @@ from duolog.tasks.phrases import (
     spelled,
     unread,
 )
-from duolog.tasks.rule_user import compare
 from duolog.users.deferrals import is_deferral, say_deferral
 from toy_task import PATTERNS, PHRASES
 
@@ -60,22 +58,3 @@ def test_numbers_and_lists_in_words() -> None:
         "14 cities",
     )
     assert [spelled(names) for names in ((), ("a",), ("a", "b", "c"))] == ["", "a", "a, b and c"]
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "changed", "complained", "rating"),
-    [
-        (3, 1, True, True, 5),
-        (3, 2.6, True, True, 4),
-        (1, 0, True, True, 5),
-        (0, 1, True, False, 1),
-        (0, 0, False, False, 3),
-        (2, 2, True, True, 2),
-        (2, 2, False, True, 1),
-        (2, 2, False, False, 2),
-    ],
-)
-def test_a_round_is_rated_by_what_was_wrong_before_and_after(
-    before: float, after: float, changed: bool, complained: bool, rating: int
-) -> None:
-    assert round(compare(before, after, changed=changed, complained=complained).value) == rating

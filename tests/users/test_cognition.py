@@ -305,7 +305,8 @@ def test_ratings_lean_on_the_last_one_and_suffer_from_reading() -> None:
 def test_a_reason_is_given_only_where_it_fits_the_rating() -> None:
     view = view_of(user("Help me."), rating(1))
     lower = rated(Rate(3, "We get on."), view, Cognition(anchoring=0.5))
-    assert lower == Rate(2)
+    assert lower.rating == 2
+    assert lower.explanation not in ("", "We get on.")
     assert rated(Rate(2, "Still wrong."), view, Cognition(anchoring=0.2)).explanation
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Literal
 
+import pytest
 from duolog.engine.codec import digest
-from duolog.engine.events import MessageSent, SessionOpened, SnapshotTaken
+from duolog.engine.events import MessageSent, ProgressRated, SessionOpened, SnapshotTaken
 from duolog.engine.records import Draft
 from duolog.engine.session.view import View
 from duolog.testing import by, records_of
-from duolog.users.judgement import QUESTION, felt, rated
+from duolog.users.judgement import QUESTION, compare, felt, first_output, questioned, rated
 from duolog.users.manner import QUERIES
 from duolog.users.personas import find_persona
 
@@ -55,10 +56,66 @@ def test_what_a_round_costs_comes_off_its_rating() -> None:
 def test_to_be_asked_the_same_again_costs_a_point() -> None:
     asked = (said("A poem, please.", "human"), said("For whom?"), said("For Ada.", "human"))
     again = rated(felt(QUESTION), view(*asked, said("For whom?")), EASY)
-    assert (again.rating, again.explanation) == (2, "I have been asked that before.")
+    assert again.rating == 2
+    assert again.explanation
+    free = (said("A poem, please.", "human"), said("What next?"), said("A rhyme.", "human"))
+    assert rated(felt(QUESTION), view(*free, said("What next?")), EASY).rating == 3
     assert rated(felt(QUESTION), view(*asked, said("How long?")), EASY).rating == 3
 
 
 def test_who_asked_back_does_not_mind_the_answer() -> None:
     asked = (said("A poem, please.", "human"), said("For whom?"), said(QUERIES[0], "human"))
     assert rated(felt(QUESTION), view(*asked, said("I mean: For whom?")), EASY).rating == 3
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "changed", "complained", "rating"),
+    [
+        ((0, 0, 0, 0.9), (0.9, 0.9, 0, 0.9), True, True, 5),
+        ((0, 0, 0, 0.4), (0, 0, 0, 0.9), True, True, 4),
+        ((0.9, 0.9, 0.9, 0), (0.9, 0.9, 0.9, 0.9), True, True, 5),
+        ((0.9, 0.9), (0.9, 0), True, False, 1),
+        ((0.9, 0.9), (0.9, 0.9), False, False, 3),
+        ((0.9, 0.9), (0.9, 0.9), True, False, 4),
+        ((0, 0.9), (0, 0.9), True, True, 2),
+        ((0, 0.9), (0, 0.9), False, True, 1),
+        ((0, 0.9), (0, 0.9), False, False, 2),
+    ],
+)
+def test_a_round_is_worth_the_wishes_that_have_become_likelier(
+    before: tuple[float, ...],
+    after: tuple[float, ...],
+    changed: bool,
+    complained: bool,
+    rating: int,
+) -> None:
+    was, now = (dict(zip("abcd", met, strict=False)) for met in (before, after))
+    assert round(compare(was, now, changed=changed, complained=complained).value) == rating
+
+
+def test_a_question_about_an_open_wish_is_worth_something() -> None:
+    met = {"the colour": 0.4, "the size": 0.9}
+    asked = compare(met, met, changed=False, about="the colour")
+    assert round(asked.value) == 3
+    assert all("the colour" in words for words in asked.words)
+    assert round(compare(met, met, changed=False).value) == 2
+    assert round(questioned("the colour").value) == 3
+    assert round(questioned("").value) == 2
+
+
+def test_a_first_output_is_worth_what_is_right_with_it() -> None:
+    good, bad = first_output({"a": 0.9, "b": 0.9}), first_output({"a": 0.0, "b": 0.9})
+    assert (round(good.value), round(bad.value)) == (4, 4)
+    assert good.value > bad.value > first_output({"a": 0.0, "b": 0.0}).value
+    assert all("on a" in words or ": a" in words or "for a" in words for words in bad.words)
+
+
+def test_no_reason_is_given_twice_while_there_are_others() -> None:
+    one = compare({"a": 0.0}, {"a": 0.0}, changed=False)
+    said_: list[Draft] = [said("A poem, please.", "human")]
+    for _ in one.words:
+        seen = view(*said_, said("Hm."))
+        rating = rated(one, seen, EASY)
+        said_ += [said("Hm."), by("human", ProgressRated(round=1, rating=2, explanation=rating.explanation))]
+    reasons = [d.event.explanation for d in said_ if isinstance(d.event, ProgressRated)]
+    assert len({*reasons}) == len(one.words)

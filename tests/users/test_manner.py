@@ -25,7 +25,7 @@ from duolog.scoring.turns import Turn, annotate
 from duolog.tasks.rule_agent import explained
 from duolog.testing import by, records_of
 from duolog.users.deferrals import DEFERRALS, is_deferral
-from duolog.users.manner import ADDED, CHECKING, QUERIES, Mannered, gives_up, is_query
+from duolog.users.manner import ADDED, CHECKING, QUERIES, Mannered, gives_up, is_query, plain
 from duolog.users.personas import Persona, find_persona
 from duolog.users.simulated import UserIntent
 
@@ -180,7 +180,8 @@ async def test_what_is_added_to_an_answer_is_not_a_request() -> None:
         ).verbs
         assert isinstance(verb, Say)
         added[intent] = verb.text.removesuffix(" I want it blue.")
-    assert added["answer"] in CHECKING
+        assert plain(verb.text) == "I want it blue."
+    assert added["answer"].removeprefix("I want it blue. ") in CHECKING
     assert added["feedback"] not in CHECKING
     worked = view(
         REQUEST,

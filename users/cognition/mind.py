@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from random import Random
-from typing import final
+from typing import Final, final
 
 import msgspec
 
@@ -63,7 +63,10 @@ class Satisfaction:
         given = min(5, max(1, round(felt)))
         # A reason for progress explains no unproductive round.
         fits = is_unproductive(given) == is_unproductive(brought) and abs(given - brought) < 2
-        why = rating.explanation if fits else ""
+        why = rating.explanation
+        if why and not fits:
+            chance = Random(f"{view.seed}/{view.me}/reason/{self._acts}")
+            why = chance.choice(_LESS if given < brought else _MORE)
         return msgspec.structs.replace(rating, rating=given, explanation=why)
 
     def _feed(self, record: Record, me: str) -> None:
@@ -75,6 +78,22 @@ class Satisfaction:
         elif is_act(record):
             self._acts += 1
             self._words = 0
+
+
+_LESS: Final = (
+    "I had hoped for more.",
+    "That did not convince me.",
+    "It was a lot to read for that.",
+    "I cannot say that I am happy with it.",
+    "I am not in the mood for this any more.",
+)
+_MORE: Final = (
+    "All in all I am satisfied with it.",
+    "It is going well enough for me.",
+    "I have a good feeling about it.",
+    "I can live with that.",
+)
+"""Reasons of people who rate by their mood, below and above what the round was worth."""
 
 
 @final

@@ -198,8 +198,6 @@ PLAIN: Final = Phrases(
         "",
         "",
         "Well, ",
-        "By the way, ",
-        "One thing: ",
         "As for us, ",
         "Let me see: ",
     ),

@@ -138,7 +138,7 @@ PHRASES: Final = Phrases(
         ),
         "all": ("all of them matter.", "I need every one of them."),
     },
-    openings=("", "", "", "Well, ", "By the way: ", "To be clear: ", "For my purposes, "),
+    openings=("", "", "", "", "Well, ", "To be clear: ", "For my purposes, "),
 )
 """Their statements, by topic."""
 

@@ -19,6 +19,7 @@ from .reading import read_facts
 
 __all__ = (
     "ask",
+    "name_of",
     "say_fact",
     "understand_message",
     "understand_question",
@@ -36,6 +37,9 @@ _OPENINGS: Final = (
     "Ah, before I forget: ",
     "What matters to us: ",
 )
+
+_REPLIES: Final = (*[""] * 7, "Well, ", "Let me see: ", "Hm, ")
+"""Before an answer."""
 
 _NUMBERED: Final[Mapping[Slot, tuple[str, ...]]] = {
     "people": (
@@ -255,9 +259,14 @@ def wordings(fact: Fact) -> tuple[str, ...]:
     )
 
 
-def say_fact(fact: Fact, random: Random) -> str:
-    """States a fact in a traveller's own words, never in those of the profile."""
-    text = random.choice(_OPENINGS) + random.choice(wordings(fact))
+def name_of(slot: Slot) -> str:
+    """What a traveller calls a slot."""
+    return _TOPIC_NAMES.get(slot, "what else we asked for")
+
+
+def say_fact(fact: Fact, random: Random, *, asked: bool = False) -> str:
+    """States a fact in a traveller's own words, never in those of the profile; perhaps as an answer."""
+    text = random.choice(_REPLIES if asked else _OPENINGS) + random.choice(wordings(fact))
     return text[0].upper() + text[1:]
 
 

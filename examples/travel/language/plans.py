@@ -30,6 +30,7 @@ __all__ = (
     "check_plan",
     "edit_plan",
     "find_gaps",
+    "is_plan",
     "room_cities",
     "say_edit",
     "say_problem",
@@ -247,6 +248,14 @@ def find_gaps(plan: Plan) -> tuple[PlanProblem, ...]:
     return tuple(found)
 
 
+def is_plan(text: str) -> bool:
+    """Whether a text is a plan that can be read."""
+    try:
+        return bool(parse_plan(text))
+    except InvalidInput:
+        return False
+
+
 def room_cities(plan: Plan | str) -> tuple[str, ...]:
     """The cities in which a plan spends nights; none if the plan cannot be read."""
     if isinstance(plan, str):
@@ -261,12 +270,12 @@ def say_problem(problem: PlanProblem, random: Random) -> str:
     """States a problem, and the wish behind it in the traveller's own words."""
     if problem.fact is None:
         return f"{problem.text} {random.choice(_REQUESTS)}"
-    return f"{problem.text} {say_fact(problem.fact, random)}"
+    return f"{problem.text} {say_fact(problem.fact, random, asked=True)}"
 
 
 def say_edit(wish: Fact, random: Random) -> str:
     """Reports an edit of the plan that was made for a wish."""
-    return f"{random.choice(_EDITED)} {say_fact(wish, random)}"
+    return f"{random.choice(_EDITED)} {say_fact(wish, random, asked=True)}"
 
 
 _REQUESTS: Final = ("Can you fix that?", "Please put that right.", "Could you sort that out?")

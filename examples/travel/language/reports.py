@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
+from random import Random
 from typing import Final
 
 from ....tasks.phrases import counted, spelled
 from .facts import ANY, Fact
+from .messages import understand_message
 
-__all__ = ("read_price", "say_understood", "say_unmet")
+__all__ = ("UNDERSTOOD", "read_price", "read_understood", "say_understood", "say_unmet")
 
 _FIXED: Final[Mapping[str, str]] = {
     "children under 10": "children welcome",
@@ -25,23 +27,48 @@ _FIXED: Final[Mapping[str, str]] = {
     "no self-driving": "no driving",
 }
 
-_PRICE = re.compile(r"keeps to your budget: this one comes to \$(\d[\d,]{0,14})")
+_OVER: Final = (
+    "Nothing that I found keeps to your budget: this one comes to ${dollars:,.0f}.",
+    "I cannot get it below your budget: this one comes to ${dollars:,.0f}.",
+    "It does not keep to your budget: this one comes to ${dollars:,.0f}, and I found nothing cheaper.",
+)
+_UNFIT: Final = (
+    "I found no place to stay that is all that you asked for.",
+    "No place to stay that I found has all that you asked for.",
+    "Something is missing wherever you could stay, as far as I can see.",
+)
+_PRICE = re.compile(r"\byour budget: this one comes to \$(\d[\d,]{0,14})")
 
 
-def say_understood(facts: Iterable[Fact]) -> str:
+UNDERSTOOD: Final = (
+    "As I understand you:",
+    "What I go by:",
+    "I have noted this:",
+    "So you want this:",
+    "My notes say:",
+    "This is what I planned for:",
+)
+"""Before the wishes that an agent has understood."""
+
+
+def say_understood(facts: Iterable[Fact], words: Random) -> str:
     """States the understood wishes, so that the traveller can correct them; empty if there are none."""
     parts = tuple(_short(fact) for fact in facts if fact.value != ANY and fact.slot != "generic")
-    return f" As I understand you: {spelled(parts)}." if parts else ""
+    return f" {words.choice(UNDERSTOOD)} {spelled(parts)}." if parts else ""
 
 
-def say_unmet(unmet: Collection[str], dollars: float) -> str:
+def read_understood(text: str) -> tuple[Fact, ...]:
+    """The wishes that a message states, without the price of the plan."""
+    return understand_message(_PRICE.sub("", text))
+
+
+def say_unmet(unmet: Collection[str], dollars: float, words: Random) -> str:
     """States the wishes that no search result can meet; empty if all are met."""
     said = ""
     if "budget" in unmet:
-        said += f" Nothing that I found keeps to your budget: this one comes to ${dollars:,.0f}."
-    rooms = [name for name in ("room_type", "house_rule") if name in unmet]
-    if rooms:
-        said += " I found no place to stay that is all that you asked for."
+        said += f" {words.choice(_OVER).format(dollars=dollars)}"
+    if {"room_type", "house_rule"} & {*unmet}:
+        said += f" {words.choice(_UNFIT)}"
     return said
 
 

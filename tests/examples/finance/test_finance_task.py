@@ -158,7 +158,7 @@ async def test_every_pair_comes_to_an_end_of_its_own_without_a_word_of_the_profi
     agent: str, user: str
 ) -> None:
     one = await play(agent, user, "2")
-    assert one.result.reason == "finished"
+    assert one.result.reason in ("finished", "abandoned")
     private = opening(one).private["user"]
     assert isinstance(private, Mapping)
     secret = [text.lower() for text in msgspec.convert(private["profile"], list[str])]
@@ -172,7 +172,7 @@ def test_on_models_too_minds_change() -> None:
     setting = Setting(models=Models(rehearsal), rehearsal=rehearsal)
     session = TASK.session(cell, setting)  # imports what models take, which blocks
     one = anyio.run(played, session)
-    assert one.result.reason == "finished"
+    assert one.result.reason in ("finished", "abandoned")
     callers = [r.actor for r in one.streams["trace"] if isinstance(r.event, ModelCalled)]
     assert {"user", "agent"} <= set(callers)
     assert [event for event in events(one) if isinstance(event, ProfileChanged)]

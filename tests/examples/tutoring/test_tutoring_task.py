@@ -84,7 +84,7 @@ def said(records: Iterable[Record], actor: str) -> list[str]:
 @pytest.mark.parametrize("agent", TOGETHER)
 async def test_every_tutor_teaches_every_student_something(agent: str, user: str) -> None:
     one = await play(agent, user)
-    assert one.result.reason in ("finished", "limit")
+    assert one.result.reason in ("finished", "abandoned", "limit")
     alone = final(await play("auto", NOBODY))
     assert alone < final(one) < 0.95
     assert all(set(score.parts) == {"test", "homework"} for score in scores(one))
