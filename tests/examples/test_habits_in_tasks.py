@@ -126,7 +126,7 @@ SHOWS: dict[tuple[str, str], tuple[str, str, Callable[[Played], int]]] = {
     ("data", "level"): ("proactive", "0", says(AGENT, "rephrase")),
     ("finance", "assumptions"): ("proactive", "2", read_by(planned_for)),
     ("finance", "doubts"): ("proactive", "2", read_by(read_figures)),
-    ("finance", "goals"): ("proactive", "1", asked_again(read_questions)),
+    ("finance", "goals"): ("proactive", "5", asked_again(read_questions)),
     ("finance", "level"): ("proactive", "2", FOLLOW_UP),
     ("proof", "assumptions"): ("proactive", "1", read_by(taken_for_core)),
     ("proof", "doubts"): ("lazy", "2", says(PHRASES, "unchecked")),
