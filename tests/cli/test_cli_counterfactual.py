@@ -152,12 +152,13 @@ def test_a_session_that_was_stopped_is_continued_without_the_stop(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     log = tmp_path / "stopped.db"
-    run = "run travel --agents one-stage --users proactive --instances 2 --seed 7 --stop-at 2"
+    people = "proactive+strictness=1"
+    run = f"run travel --agents one-stage --users {people} --instances 2 --seed 7 --stop-at 2"
     assert main([*run.split(), "--log", str(log)]) == 0
     report = measured(log, capsys=capsys)
     assert [one.round is not None for one in report.sessions] == [True, True]
     states = [trace[-1].event for name, trace in traces(log).items() if name.startswith("fork-")]
-    assert {getattr(event, "reason", None) for event in states} == {"finished"}
+    assert {getattr(event, "reason", None) for event in states} <= {"finished", "abandoned"}
 
 
 def test_the_table_names_both_drops(log: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -116,6 +116,9 @@ def test_no_reason_is_given_twice_while_there_are_others() -> None:
     for _ in one.words:
         seen = view(*said_, said("Hm."))
         rating = rated(one, seen, EASY)
-        said_ += [said("Hm."), by("human", ProgressRated(round=1, rating=2, explanation=rating.explanation))]
+        said_ += [
+            said("Hm."),
+            by("human", ProgressRated(round=1, rating=2, explanation=rating.explanation)),
+        ]
     reasons = [d.event.explanation for d in said_ if isinstance(d.event, ProgressRated)]
     assert len({*reasons}) == len(one.words)
