@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 from importlib.util import find_spec
@@ -27,7 +28,13 @@ def load_litellm() -> ModuleType:
     It prints advice to the standard output wherever it raises an error, unless it is told not to.
     """
     stay_local()
-    litellm = importlib.import_module("litellm")
+    collects = gc.isenabled()
+    gc.disable()  # an import leaves little garbage, and looking for it is a third of the work
+    try:
+        litellm = importlib.import_module("litellm")
+    finally:
+        if collects:
+            gc.enable()
     setattr(litellm, "suppress_debug_info", True)  # noqa: B010  (an attribute that no type knows)
     return litellm
 

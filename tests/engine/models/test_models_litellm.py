@@ -392,7 +392,7 @@ def test_without_litellm_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 PROBE = """
-import json, os, sys
+import gc, json, os, sys
 os.environ.pop("LITELLM_LOCAL_MODEL_COST_MAP", None)
 connected = []
 sys.addaudithook(lambda event, args: connected.append(str(args[1])) if event == "socket.connect" else None)
@@ -404,7 +404,7 @@ request = ModelRequest(model="openai/gpt-4o", messages=(Message(role="user", con
 anyio.run(model.complete, request)
 import litellm
 callbacks = [*litellm.callbacks, *litellm.success_callback, *litellm.failure_callback]
-print(json.dumps([before, connected, len(callbacks)]))
+print(json.dumps([before, connected, len(callbacks), gc.isenabled()]))
 """
 
 
@@ -419,8 +419,9 @@ def test_nothing_is_loaded_before_the_first_call_and_nothing_fetched_ever(
         capture_output=True,
         text=True,
     )
-    before, connected, callbacks = json.loads(done.stdout)
+    before, connected, callbacks, collects = json.loads(done.stdout)
     assert not before
+    assert collects  # garbage, after an import without
     assert connected == [f"('127.0.0.1', {server.port})"]
     assert callbacks == 0
     assert done.stderr == ""
