@@ -21,8 +21,13 @@ MODULES = sorted(
     and (found.name not in FRAMEWORKS or find_spec(FRAMEWORKS[found.name]) is not None)
 )
 
+ON_LITELLM = "duolog.examples.litellm_loop"
+"""A program that loads LiteLLM when it is imported, which takes seconds."""
 
-@pytest.mark.parametrize("name", ["duolog", *MODULES])
+LIGHT = [name for name in ("duolog", *MODULES) if name != ON_LITELLM]
+
+
+@pytest.mark.parametrize("name", LIGHT)
 def test_all_names_what_is_there(name: str) -> None:
     module = import_module(name)
     names = module.__all__
@@ -31,9 +36,16 @@ def test_all_names_what_is_there(name: str) -> None:
     assert [n for n in names if not hasattr(module, n)] == []
 
 
-@pytest.mark.parametrize("name", ["duolog", *MODULES])
+@pytest.mark.parametrize("name", LIGHT)
 def test_a_module_says_what_it_is(name: str) -> None:
     assert (import_module(name).__doc__ or "").strip()
+
+
+@pytest.mark.usefixtures("litellm_at_work")  # keeps what loads LiteLLM in one process
+def test_the_program_on_litellm_does_both() -> None:
+    assert ON_LITELLM in MODULES
+    test_all_names_what_is_there(ON_LITELLM)
+    test_a_module_says_what_it_is(ON_LITELLM)
 
 
 def test_modules_are_found() -> None:

@@ -162,33 +162,44 @@ def small_logs_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns_log, "LARGE", 1)
 
 
-async def given(log: Store, options: Options, shared: Shared) -> list[Derived]:
-    """What other processes give of all sessions."""
-    new = {one.session: one async for one in log.sessions()}
-    return await columns_log._by_processes(log, options, new, shared)
+@pytest.fixture
+def given(small_logs_are_shared: None, monkeypatch: pytest.MonkeyPatch) -> list[Derived]:
+    """What other processes have given, of small logs too."""
+    found: list[Derived] = []
+    ask = columns_log._by_processes
+
+    async def asked(*about: object) -> list[Derived]:
+        answer = await ask(*about)  # type: ignore[arg-type]
+        found.extend(answer)
+        return answer
+
+    monkeypatch.setattr(columns_log, "_by_processes", asked)
+    return found
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("small_logs_are_shared")
 @pytest.mark.parametrize("options", [Options(), Options(rounds="human-turn", judge="none")])
-async def test_several_processes_give_the_same_to_the_bit(tmp_path: Path, options: Options) -> None:
+async def test_several_processes_give_the_same_to_the_bit(
+    tmp_path: Path, options: Options, given: list[Derived]
+) -> None:
     url = f"sqlite:///{tmp_path / 'a%20log.db'}"
     async with odd_log(url) as log:
         expected = await plain(log, options)
         shared = Shared(url=url, processes=3)
-        assert len(await given(log, options, shared)) == len(expected)
         assert bits(await rows(log, options, shared=shared)) == bits(expected)
+        assert len(given) == len(expected)
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("small_logs_are_shared")
-async def test_a_log_on_postgres_is_shared_likewise(postgres: PostgresServer) -> None:
+async def test_a_log_on_postgres_is_shared_likewise(
+    postgres: PostgresServer, given: list[Derived]
+) -> None:
     url = postgres.url()
     async with odd_log(url) as log:
         shared = Shared(url=url, processes=2)
         expected = await plain(log)
-        assert len(await given(log, Options(), shared)) == len(expected)
         assert bits(await rows(log, shared=shared)) == bits(expected)
+        assert len(given) == len(expected)
 
 
 @pytest.mark.slow
@@ -341,8 +352,9 @@ def test_a_process_is_asked_with_all_options_that_matter_to_columns_but_function
     assert asked == {*Options.__struct_fields__} - {"count", "vague", "annotator"} - updates_only
 
 
-@pytest.mark.usefixtures("small_logs_are_shared")
-async def test_what_only_this_process_can_do_is_not_shared(tmp_path: Path) -> None:
+async def test_what_only_this_process_can_do_is_not_shared(
+    tmp_path: Path, given: list[Derived]
+) -> None:
     said: list[str] = []
     async with odd_log("memory://") as log:
         shared = Shared(url="memory://", processes=2, on_ended=said.append)
@@ -351,5 +363,6 @@ async def test_what_only_this_process_can_do_is_not_shared(tmp_path: Path) -> No
         assert bits(await rows(log, own, shared=shared)) == bits(await plain(log, own))
     async with odd_log(str(tmp_path / "log.db")) as log:
         alone = Shared(url=str(tmp_path / "log.db"), processes=1)
-        assert await given(log, Options(), alone) == []
+        assert bits(await rows(log, shared=alone)) == bits(await plain(log))
+    assert given == []
     assert said == []
