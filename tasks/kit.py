@@ -51,6 +51,7 @@ from ..users.simulated import Changing, UserMind
 
 __all__ = (
     "HUMAN_ALONE",
+    "READ",
     "BestOutput",
     "Case",
     "KitTask",
@@ -456,7 +457,7 @@ class TaskScorer:
         return found[0]
 
 
-_READ: Final = 0.28
+READ: Final = 0.28
 """Share of the words of a result that is read: at most 28 % of those of an average page are (Nielsen
 2008, on the data of Weinreich et al. 2008)."""
 
@@ -489,7 +490,7 @@ class LimitedAlone:
             if content and _looks_again(view):
                 return Decision((Finish("good enough"),))
         decision = await self._policy.decide(view)
-        reading = _found(view) * _READ * 60.0
+        reading = _found(view) * READ * 60.0
         if decision == pending or not decision.verbs or not reading:
             return decision
         timing = _timing(view)

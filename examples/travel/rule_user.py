@@ -7,7 +7,8 @@ text of the plan and its own searches.
 from __future__ import annotations
 
 from collections import Counter
-from math import inf
+from collections.abc import Mapping
+from math import ceil, inf
 from random import Random
 from typing import NamedTuple, final
 
@@ -15,7 +16,8 @@ import msgspec
 
 from ...engine.events import JSON, ProfileChanged
 from ...engine.session.decisions import Act, ChangeProfile, Decision, Submit
-from ...engine.session.view import MessageSeen, View
+from ...engine.session.view import ActionSeen, MessageSeen, View
+from ...tasks.kit import READ
 from ...tasks.phrases import spelled
 from ...tasks.rule_user import HumanAlone, RuleUser, changing
 from ...tasks.views import (
@@ -97,6 +99,12 @@ _MESSAGES = (5, 9)
 
 _STAMINA = 14
 """Searches after which a traveller who plans alone settles for the results so far."""
+
+_GLANCE = 5
+"""Rows of a result that they look at in any case."""
+
+_CHANGING = 120.0
+"""Seconds that it takes them to change a plan that they have written down."""
 
 _READING = 20.0
 """Seconds that they take to look through what a search has found."""
@@ -185,9 +193,14 @@ class TravellerState(msgspec.Struct, frozen=True, kw_only=True):
 
 @final
 class Traveller:
-    """The ``Person`` of travel; one for each session."""
+    """The ``Person`` of travel; one for each session.
 
-    def __init__(self) -> None:
+    Args:
+        reads: share of the rows of a search's result that they look at, from the top.
+    """
+
+    def __init__(self, reads: float = 1.0) -> None:
+        self._reads = reads
         self._finds = Finds()
         self._outcomes = Outcomes()
         self._checked: dict[tuple[str, tuple[Fact, ...]], tuple[PlanProblem, ...]] = {}
@@ -208,7 +221,7 @@ class Traveller:
     def _look(self, view: View, profile: JSON) -> TravellerState:
         fresh = self._outcomes.fresh(view)
         if fresh:  # the new results may show another problem
-            self._finds.take_in(fresh)
+            self._finds.take_in([_top(action, self._reads) for action in fresh])
             self._checked = {}
         traits, goals = self._traits_of(view), self._goals_of(view, profile)
         said = len(own_messages(view))
@@ -381,14 +394,20 @@ class Traveller:
         return None
 
     def alone(self, state: TravellerState, words: Random) -> Decision | None:
-        """Searches as long as it has the stamina, and writes down the best plan that it sees."""
+        """Writes down the first plan that it can make; then searches on for what that fails, within limits."""
         known = learn(knowledge_from_request(state.request), state.wishes)
         searches = needed_searches(known, state.finds)
-        if searches and state.finds.count < _STAMINA:
+        if (
+            searches
+            and state.finds.count < _STAMINA
+            and (state.plan or not state.finds.accommodations)
+        ):
             acts = tuple(Act(search.name, search.arguments) for search in searches)
             return Decision(acts, seconds=_READING * len(acts))
         draft = render_plan(plan_trip(known, state.finds))
-        return None if draft == state.plan else Decision((Submit(draft),))
+        if draft == state.plan:
+            return None
+        return Decision((Submit(draft),), seconds=_CHANGING if state.plan else None)
 
 
 def travel_user() -> RuleUser[TravellerState]:
@@ -398,12 +417,23 @@ def travel_user() -> RuleUser[TravellerState]:
 
 def human_alone() -> HumanAlone[TravellerState]:
     """A traveller who plans without an agent."""
-    return HumanAlone(Traveller())
+    return HumanAlone(Traveller(reads=READ))
 
 
 def changing_traveller() -> Changing:
     """How a traveller's goals change."""
     return changing(Traveller())
+
+
+def _top(action: ActionSeen, share: float) -> ActionSeen:
+    """An action with only the first rows of its result, as far as they are looked at."""
+    found = None if action.resolved is None else action.resolved.observation
+    rows = found.get("rows") if isinstance(found, Mapping) else None
+    if share >= 1.0 or action.resolved is None or not isinstance(rows, list | tuple):
+        return action
+    seen = rows[: max(_GLANCE, ceil(share * len(rows)))]
+    kept = msgspec.structs.replace(action.resolved, observation={**found, "rows": list(seen)})
+    return msgspec.structs.replace(action, resolved=kept)
 
 
 def _put(
