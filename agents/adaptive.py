@@ -84,6 +84,8 @@ class Estimate:
         elif record.role == "agent" and isinstance(event, MessageSent):
             self._asked = "?" in event.text
             self._heard = event.text
+            if self._asked:
+                self._controller.asked()
         elif record.role == "human" and isinstance(event, MessageSent):
             turn = Turn(text=event.text, before=self._heard, said=self._said)
             labels = annotate(turn) or frozenset()
@@ -106,7 +108,8 @@ class Adaptive:
     The mind plans as a two-stage agent's does. Where it would message, the advice decides: before
     it has submitted anything, whether it asks, or goes to work on what it knows; after that, whether it
     asks along with its report, or only reports. Where the rules say so it asks before its first output
-    though it would rather work.
+    though it would rather work. Where they let it show a draft early, it asks the remaining questions beside the
+    draft, and revises and reports it afterwards.
 
     Args:
         mind: makes its decisions.
@@ -125,6 +128,12 @@ class Adaptive:
         advice = self._estimate.look(view, estimate=estimate, worked=intent == "message")
         if intent == "wait":
             return NOTHING
+        if advice is not None and self._shows(view, advice):
+            if view.own_snapshot is None:
+                return await self._mind.act(view)
+            question = await self._mind.ask(view)
+            if question is not None:
+                return _noted(question, advice)
         more = advice is not None and self._asks_more(view, advice)
         if advice is None or (intent == "act" and not more):
             return await self._mind.act(view)
@@ -137,6 +146,13 @@ class Adaptive:
         else:
             decision = await self._mind.report(view, final=advice.move in ("hand over", "escalate"))
         return _noted(decision, advice)
+
+    def _shows(self, view: View, advice: Advice) -> bool:
+        """Whether it puts up a draft while it still asks, or asks beside it."""
+        rules = self._rules
+        if rules.show is None or advice.move != "ask" or view.in_flight:
+            return False
+        return rules.show < advice.round <= rules.questions
 
     def _asks_more(self, view: View, advice: Advice) -> bool:
         """Whether it asks before its first output although it would rather work."""

@@ -33,6 +33,17 @@ class AgentMind(Protocol):
         """Composes a message to the teammates."""
         ...
 
+    async def ask(self, view: View) -> Decision | None:
+        """Asks the next question that matters to the whole output, and says nothing else.
+
+        Args:
+            view: the agent's view.
+
+        Returns:
+            None if there is none, or if it says whatever it has to say in ``message``.
+        """
+        ...
+
     async def report(self, view: View, *, final: bool) -> Decision:
         """Reports the current state to the teammates, asks nothing, and leaves the lead to them.
 

@@ -123,6 +123,10 @@ class ModelMind:
         """Composes a message; sends none if the model's replies cannot be read."""
         return await self._compose(view, _PROMPTS.fill("message", team=teammates(view)))
 
+    async def ask(self, view: View) -> Decision | None:
+        """None: a model asks in its messages."""
+        return None
+
     async def report(self, view: View, *, final: bool) -> Decision:
         """Composes a report; sends none if the model's replies cannot be read."""
         prompt = _PROMPTS.fill("hand_over" if final else "report", team=teammates(view))

@@ -157,6 +157,9 @@ class _RehearsedAgent:
         self._replies.reply(lambda: _message(self._rules.message(view)))
         return await self._mind.message(view)
 
+    async def ask(self, view: View) -> Decision | None:
+        return await self._mind.ask(view)
+
     async def report(self, view: View, *, final: bool) -> Decision:
         self._replies.reply(lambda: _message(self._rules.report(view, final=final)))
         return await self._mind.report(view, final=final)

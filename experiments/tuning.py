@@ -253,6 +253,7 @@ class Training:
 
 _ALWAYS: Final = 12  # no limit, in rounds
 _SPENT: Final = (60, 660)  # seconds; the upper end means unlimited
+_SHOW: Final = 3  # rounds of questions before an early draft; 0 means none
 _FIRST: Final[tuple[First, ...]] = ("ask", "defer", "follow")
 _WARM_UP: Final = 12  # trials before the sampler learns from them, and any is broken off
 
@@ -356,10 +357,13 @@ def _rules(trial: Trial) -> ControlRules:
     keep = trial.suggest_int("keep", 0, 3)
     enough = trial.suggest_float("enough", 0.5, 1.0, step=0.05)
     spent = trial.suggest_int("spent", *_SPENT, step=60)
+    asks = trial.suggest_int("asks", 0, _ALWAYS)
     return ControlRules(
         least=least,
         questions=max(least, trial.suggest_int("questions", 0, _ALWAYS)),
         unanswered=trial.suggest_int("unanswered", 1, 4),
+        show=trial.suggest_int("show", 0, _SHOW) or None,
+        asks=asks if asks < _ALWAYS else None,
         first=_FIRST[trial.suggest_int("first", 0, len(_FIRST) - 1)],
         gain=round(trial.suggest_float("gain", 0.0, 0.1, step=0.01), 2),
         persist=trial.suggest_int("persist", 1, _ALWAYS),
@@ -380,6 +384,8 @@ def _numbers(rules: ControlRules) -> dict[str, float]:
         "keep": rules.keep or 0,
         "enough": 1.0 if rules.enough is None else rules.enough,
         "spent": _SPENT[1] if rules.spent is None else int(rules.spent),
+        "asks": _ALWAYS if rules.asks is None else rules.asks,
+        "show": rules.show or 0,
         "questions": rules.questions,
         "unanswered": rules.unanswered,
         "first": _FIRST.index(rules.first),

@@ -23,7 +23,8 @@ For work on an output the rules are, the first that applies:
 2. Before the first output: *ask*, as long as questions are answered and within their limit; then
    *act* on the answers so far, since without an output there is nothing to judge. With the first
    output, *defer*: a human who sees something knows best what is wrong with it
-   (``ControlRules.first`` changes that).
+   (``ControlRules.first`` changes that). With ``ControlRules.show`` an early draft is put up in between, and
+   the questions go on beside it: until they end, it does not count as the first output.
 3. *Defer* if utility is high enough, if the human has spent as much effort as they should be
    asked for, or if they write less and less. Each applies only if the rules set a limit for it.
 4. If the human defers (does not answer a question, asks for just "something better"): *act* if the
@@ -148,6 +149,7 @@ class Controller:
         self._measured = False
         self._volunteered = False
         self._deferrals = 0.0
+        self._asks = 0
         self._chatting = False  # the session is about no output
         self._chat: ChatAdvised | None = None  # about the human's latest message
         self._told: ChatAdvised | None = None  # the basis of the advice in a chat
@@ -222,6 +224,11 @@ class Controller:
         """Notes that the human has said something unasked; returns the advice as ``feed`` does."""
         again, self._volunteered = self._volunteered, True
         return self._reconsider(len(self._rounds) - 1 if again else 0)
+
+    def asked(self) -> Advice | None:
+        """Notes that an agent has asked something; returns the advice as ``feed``."""
+        self._asks += 1
+        return self._reconsider(len(self._rounds) - 1)
 
     def work_done(self) -> Advice | None:
         """Notes that the agent has no more to do in the open round; returns the advice as ``feed``."""
@@ -321,7 +328,7 @@ class Controller:
         """Decides which side leads after a round, from its result and the previous lead."""
         now = self._rounds[index]
         before = self._rounds[index - 1] if index else None
-        if before is None or not before.output:
+        if before is None or not before.output or self._shows(index - 1):
             now.lead, now.why = self._first(), "there is a first output to look at"
         elif self._is_passive(index):
             now.lead, now.why = "ask", "the human would rather be asked than lead"
@@ -350,6 +357,12 @@ class Controller:
         """Whether the human has deferred so often by a round that they are not to lead again."""
         keep = self.rules.keep
         return keep is not None and self._rounds[index].deferrals >= keep
+
+    def _shows(self, index: int) -> bool:
+        """Whether an output of a round is a draft beside which questions go on."""
+        rules = self.rules
+        asking = index < rules.questions and self._deferred(index) < rules.unanswered
+        return rules.show is not None and asking
 
     def _deferred(self, index: int) -> int:
         """How many rounds in a row up to this one the human deferred in."""
@@ -391,7 +404,7 @@ class Controller:
             return leave, f"effort of {since:g} {rules.measure} since the last gain"
         if self._chatting or self._chat is not None:
             return self._in_chat()
-        if not now.output:
+        if not now.output or self._shows(len(self._rounds) - 1):
             return self._begin()
         before = self._rounds[-2] if len(self._rounds) > 1 else None
         asked = before is not None and before.output and before.lead == "ask"
@@ -408,6 +421,9 @@ class Controller:
     def _spared(self) -> tuple[Move, str] | None:
         """The move that spares the human questions, if a limit is reached; None if none is."""
         rules, now = self.rules, self._rounds[-1]
+        passive = self._is_passive(len(self._rounds) - 1)
+        if rules.asks is not None and self._asks >= rules.asks and not passive:
+            return "defer", "enough was asked, and the human knows what matters"
         if rules.enough is not None and now.utility >= rules.enough:
             return "defer", "the output is good enough, as far as is known"
         if rules.spent is not None and now.effort >= rules.spent:
@@ -424,6 +440,8 @@ class Controller:
             return "act", "the human waves questions away, and there is nothing to look at yet"
         if len(self._rounds) > rules.questions:
             return "act", "enough was asked, and there is nothing to look at yet"
+        if rules.show is not None and len(self._rounds) > rules.show:
+            return "ask", "an answer may shape the output, of which a draft can be seen"
         return "ask", "there is no output yet, and an answer may shape it"
 
 

@@ -34,6 +34,10 @@ class ControlRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             rather work.
         questions: at most this many of them.
         unanswered: after this many deferrals in a row, ask no more before there is an output.
+        show: after this many rounds, put up a draft and ask the remaining questions of ``questions``
+            beside it, without a report; None: ask them all first.
+        asks: questions altogether, after which nothing more is asked, once there is an output; except of a
+            human who would rather be asked, see ``keep``. None for no such limit.
         first: the side that leads after the first output: the agent (``ask``), the human
             (``defer``), or the human only if they have said something unasked by then (``follow``).
         gain: the smallest rise of utility that counts as a gain.
@@ -58,6 +62,8 @@ class ControlRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     least: int = 0
     questions: int = 3
     unanswered: int = 2
+    show: int | None = None
+    asks: int | None = None
     first: First = "defer"
     gain: float = 0.01
     persist: int = 1
@@ -76,6 +82,7 @@ class ControlRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             min(self.least, self.questions, self.gain, self.pace) < 0
             or min(self.unanswered, self.persist, self.insist, self.window, self.tolerance) < 1
             or (self.keep is not None and self.keep < 1)
+            or min(self.show or 0, self.asks or 0) < 0
         ):
             raise InvalidInput(f"a number in the rules of control is out of range: {self}")
         if self.measure not in MEASURES:

@@ -145,6 +145,13 @@ class RuleAgent(Generic[K]):
             return Decision((Say(question.text if question else words.choice(_ANYTHING)),))
         return Decision((Say(self._announcement(view, known, updated=unannounced(view))),))
 
+    async def ask(self, view: View) -> Decision | None:
+        """The last question once more if it was not understood, or one that is worth asking before any output."""
+        if (meant := explained(view)) is not None:
+            return meant
+        question = self._planner.question(self._planner.know(view), words_of(view))
+        return None if question is None or not question.first else Decision((Say(question.text),))
+
     async def report(self, view: View, *, final: bool) -> Decision:
         """A report without a question."""
         known = self._planner.know(view)

@@ -82,6 +82,10 @@ class Planted:
         taken = await self._taken(view)
         return self._spoilt(await self._mind.message(view), view) if taken is None else taken
 
+    async def ask(self, view: View) -> Decision | None:
+        """The other's question."""
+        return await self._mind.ask(view)
+
     async def report(self, view: View, *, final: bool) -> Decision:
         """The other's report, spoilt."""
         taken = await self._taken(view)

@@ -3,8 +3,8 @@
     python -P -m duolog.benchmarks.science              # some 9,000 sessions, a quarter of an hour of CPU
     python -P -m duolog.benchmarks.science --tiny --docs /tmp
 
-It plays what its logs do not hold, and writes ``science.md``, the paper's phenomena as hypotheses; the two tables of
-``agents.md``: the goal of the adaptive agent, and what each habit does; and the numbers and the figure of each page of the
+It plays what its logs do not hold, and writes ``science.md``, the paper's phenomena as hypotheses; the tables of
+``agents.md``: the goal of the adaptive agent, what asking is worth, and what each habit does; and the numbers and the figure of each page of the
 gallery, with what forks rescue. The same code gives the same pages.
 """
 
@@ -19,6 +19,7 @@ from typing import Final
 import anyio
 from duolog.benchmarks.science.ablation import ABLATED, ablated_agents, ablation_text
 from duolog.benchmarks.science.ablation import PERSON as ABLATED_PERSON
+from duolog.benchmarks.science.asking import Asked, asking_text, play_asking
 from duolog.benchmarks.science.cells import AGENTS, FULL, PERSONAS, TINY, WEAK, Size
 from duolog.benchmarks.science.gallery import SEED, gallery_text, play_gallery
 from duolog.benchmarks.science.goal import goal_text
@@ -66,8 +67,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found = anyio.run(_play, size, given.logs)
     _write(given.docs / "science.md", _science(found, size))
     agents = given.docs / "agents.md"
-    text = agents.read_text(encoding="utf-8") if agents.exists() else _blank("goal", "ablation")
-    for name, table in (("goal", goal_text(found, size)), ("ablation", ablation_text(found, size))):
+    text = (
+        agents.read_text(encoding="utf-8")
+        if agents.exists()
+        else _blank("goal", "asking", "ablation")
+    )
+    tables = {
+        "goal": goal_text(found, size),
+        "asking": asking_text(anyio.run(_play_asking, size, given.logs), size),
+        "ablation": ablation_text(found, size),
+    }
+    for name, table in tables.items():
         text = _replaced(text, name, table)
     _write(agents, text)
     pages = given.docs / "gallery"
@@ -90,6 +100,16 @@ async def _play_gallery(size: Size, logs: Path) -> dict[str, tuple[list[Trajecto
         sys.stderr.write(f"{task}, gallery: ")
         played = await play_gallery(task, size, logs)
         found[task] = played, await rescues(task, logs, SEED)
+    return found
+
+
+async def _play_asking(size: Size, logs: Path) -> dict[str, Asked]:
+    found = {}
+    for task in size.tasks:
+        sys.stderr.write(f"{task}, asking: ")
+        folder = logs / "asking"
+        folder.mkdir(exist_ok=True)
+        found[task] = await play_asking(task, size, folder)
     return found
 
 

@@ -27,6 +27,8 @@ class Size(msgspec.Struct, frozen=True, kw_only=True):
         seeds: of the worlds.
         instances: of each seed, with each person and agent.
         ablated: of each seed, for agents with one habit changed and for weak agents.
+        trained: the seeds that rules are fitted on, where the value of asking is looked at.
+        asked: of each of those, with each person, forked at several shares of the work.
         gallery: of the seed of the gallery, with each agent of its pages.
         resamples: for bootstrap intervals.
     """
@@ -35,12 +37,21 @@ class Size(msgspec.Struct, frozen=True, kw_only=True):
     seeds: tuple[int, ...] = (21, 22)
     instances: int = 50
     ablated: int = 25
+    trained: tuple[int, ...] = (1, 2, 3, 4, 5)
+    asked: int = 8
     gallery: int = 100
     resamples: int = 2000
 
 
 FULL: Final = Size()
 TINY: Final = Size(
-    tasks=("travel", "data"), seeds=(21,), instances=2, ablated=1, gallery=2, resamples=50
+    tasks=("travel", "data"),
+    seeds=(21,),
+    instances=2,
+    ablated=1,
+    trained=(1,),
+    asked=1,
+    gallery=2,
+    resamples=50,
 )
 """As much as a test has time for; its numbers mean nothing."""

@@ -14,7 +14,7 @@ from duolog.engine.events import SessionOpened
 from duolog.engine.log.open import open_log
 from duolog.engine.session.simulation import Outcome, SessionFailure, simulate
 from duolog.engine.task import NOBODY, Cell, Setting, Task, find_task
-from duolog.experiments.parts import names_variant, variants_of
+from duolog.experiments.parts import kind_of, names_variant, variants_of
 from duolog.scoring.live import score_sessions
 from duolog.scoring.trajectory.points import Trajectory
 
@@ -48,7 +48,7 @@ async def play(
     found = find_task(task)
     setting = Setting(variants=variants_of([one for one in agents if names_variant(one)], found))
     cells = [
-        Cell(agent=agent, user=person, instance=instance, seed=seed)
+        Cell(agent=kind_of(agent), user=person, instance=instance, seed=seed)
         for seed in seeds
         for instance in found.instances(count, seed)
         for agent in agents

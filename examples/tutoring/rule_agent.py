@@ -405,6 +405,10 @@ class TutorAgent:
         said = _joined(script) or TEACHING.say("done", words_of(view))
         return Decision((*script.teaches, Say(said)))
 
+    async def ask(self, view: View) -> Decision | None:
+        """None: a tutor's questions are part of a lesson."""
+        return None
+
     async def report(self, view: View, *, final: bool) -> Decision:
         """Reports without setting a task: the student continues by themselves."""
         if (meant := explained(view)) is not None:

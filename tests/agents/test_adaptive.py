@@ -18,6 +18,7 @@ from duolog.testing.records import RecordWriter
 ASKED = Decision((Say("What is your budget?"),))
 REPORTED = Decision((Say("Please have a look."),))
 HANDED_OVER = Decision((Say("It is yours."),))
+QUESTION = Decision((Say("Where to?"),))
 WORK = Decision((Act("search"),))
 WORDS = ("Two cities.", "No flights.", "Our dog comes along.", "We eat meat.")
 
@@ -25,8 +26,9 @@ WORDS = ("Two cities.", "No flights.", "Our dog comes along.", "We eat meat.")
 class Mind:
     """Wants to message, unless it is told otherwise."""
 
-    def __init__(self, intent: Intent = "message") -> None:
+    def __init__(self, intent: Intent = "message", question: Decision | None = None) -> None:
         self.intent = intent
+        self.question = question
 
     async def step(self, view: View, *, alone: bool) -> Decision:
         raise AssertionError("an adaptive agent works in two stages")
@@ -36,6 +38,9 @@ class Mind:
 
     async def message(self, view: View) -> Decision:
         return ASKED
+
+    async def ask(self, view: View) -> Decision | None:
+        return self.question
 
     async def report(self, view: View, *, final: bool) -> Decision:
         return HANDED_OVER if final else REPORTED
@@ -190,6 +195,43 @@ def test_it_asks_before_the_first_output_where_the_rules_say_so() -> None:
         assert await moves(ControlRules(), "h") == WORK
 
     anyio.run(check)
+
+
+@pytest.mark.parametrize(
+    ("steps", "question", "does"),
+    [
+        ("h", QUESTION, ASKED),
+        ("hqh", QUESTION, WORK),  # a draft, on one answer
+        ("hqhd", QUESTION, QUESTION),  # and the next question beside it, without a report
+        ("hqhd", None, ASKED),  # nothing else matters so much: a report, and what is left to ask
+        ("hqhdqh", QUESTION, QUESTION),
+        ("hqhdqhqh", QUESTION, REPORTED),  # three were asked
+        ("hqvdqv", QUESTION, REPORTED),  # two were waved away
+    ],
+)
+@pytest.mark.parametrize("intent", ["message", "act"])
+async def test_it_asks_beside_a_draft_that_it_shows_early(
+    intent: Intent, steps: str, question: Decision | None, does: Decision
+) -> None:
+    if intent == "act":  # there is work to do on the last answer
+        does = WORK if steps != "h" and (question is None or does == REPORTED) else does
+    agent = Adaptive(
+        Mind(intent, question), ControlRules(questions=3, show=1, least=1, tolerance=9)
+    )
+    decision = await agent.decide(played(steps))
+    assert Decision(tuple(v for v in decision.verbs if not isinstance(v, Note))) == does
+
+
+def test_whoever_answers_is_asked_so_much_and_whoever_would_rather_not_lead_is_asked_on() -> None:
+    rules = ControlRules(first="ask", persist=9, insist=9, keep=1, asks=2, tolerance=9)
+
+    def move(steps: str) -> str:
+        advice = Estimate(rules).look(played(steps))
+        assert advice is not None
+        return advice.move
+
+    assert [move(steps) for steps in ("hd", "hdqh", "hdqhqh")] == ["ask", "ask", "defer"]
+    assert [move(steps) for steps in ("hdqv", "hdqvqh", "hdqvqhqh")] == ["ask", "ask", "ask"]
 
 
 @pytest.mark.parametrize(("steps", "move"), [("hahd", "ask"), ("hhd", "defer"), ("hvd", "ask")])

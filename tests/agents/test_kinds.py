@@ -29,6 +29,9 @@ class Mind:
         self.asked.append("message")
         return Decision((Say("hello"),))
 
+    async def ask(self, view: View) -> Decision | None:
+        return None
+
     async def report(self, view: View, *, final: bool) -> Decision:
         self.asked.append("final report" if final else "report")
         return Decision((Say("so far"),))

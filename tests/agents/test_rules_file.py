@@ -51,6 +51,8 @@ def test_rules_may_be_written_by_hand(tmp_path: Path) -> None:
         (b"least = 3", "missing required field `rules`|unknown field `least`"),
         (b"[rules]\nleest = 3", "unknown field `leest`"),
         (b"[rules]\nleast = -3", "out of range"),
+        (b"[rules]\nshow = -1", "out of range"),
+        (b"[rules]\nasks = -1", "out of range"),
         (b'[rules]\nmeasure = "sweat"', "unknown measure of effort 'sweat'"),
         (rules_text(FITTED).encode(), "were fitted on travel, not on data"),
     ],

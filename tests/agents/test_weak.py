@@ -35,6 +35,9 @@ class Mind:
     async def message(self, view: View) -> Decision:
         return NOTHING
 
+    async def ask(self, view: View) -> Decision | None:
+        return None
+
     async def report(self, view: View, *, final: bool) -> Decision:
         return NOTHING
 

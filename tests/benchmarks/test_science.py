@@ -32,6 +32,11 @@ def test_a_tiny_study_writes_its_pages_and_goes_on_where_it_was(
     assert pages["agents.md"].startswith("Before.\n<!-- goal -->\n2 instances per task and person")
     assert "outdated" not in pages["agents.md"]
     assert "\nBetween.\n" in pages["agents.md"]
+    assert "| travel | 90% | " in pages["agents.md"]
+    assert (
+        "<!-- asking -->\nOne question at a share of the work, compared with none: 1 instances"
+        in pages["agents.md"]
+    )
     assert "**The goal is " in pages["agents.md"]
     assert "\nNon-inferior to both in everything, under every rating rule: " in pages["agents.md"]
     assert "| travel | `goals` (off as shipped) |" in pages["agents.md"]

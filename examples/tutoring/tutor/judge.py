@@ -101,6 +101,10 @@ class JudgedTutor:
         """The tutor's message, with its lessons."""
         return await self._credited(view, await self._mind.message(view))
 
+    async def ask(self, view: View) -> Decision | None:
+        """The tutor's question."""
+        return await self._mind.ask(view)
+
     async def report(self, view: View, *, final: bool) -> Decision:
         """The tutor's report, with its lessons."""
         return await self._credited(view, await self._mind.report(view, final=final))

@@ -54,6 +54,9 @@ class Tutor:
     async def message(self, view: View) -> Decision:
         return self._decision
 
+    async def ask(self, view: View) -> Decision | None:
+        return self._decision
+
     async def report(self, view: View, *, final: bool) -> Decision:
         return self._decision
 
