@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
@@ -12,6 +11,7 @@ import msgspec
 
 from ..engine.errors import InvalidInput
 from ..engine.events import JSON
+from ..engine.settings import settings_in, settings_text
 from ..scoring.control_rules import ControlRules
 
 __all__ = ("FittedRules", "Fitting", "read_rules", "rules_text", "shipped_rules")
@@ -72,12 +72,7 @@ def read_rules(path: Path, *, task: str | None = None) -> FittedRules:
     Raises:
         InvalidInput: it cannot be read, is no such file, or was fitted on another task.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise InvalidInput(f"the rules in {path} cannot be read: {why}") from None
-    found = _read(text, str(path))
+    found = _read(settings_text(path), str(path))
     if task is not None and found.fitted is not None and found.fitted.task != task:
         raise InvalidInput(f"the rules in {path} were fitted on {found.fitted.task}, not on {task}")
     return found
@@ -108,9 +103,10 @@ def rules_text(fitted: FittedRules) -> str:
 
 
 def _read(text: str, name: str) -> FittedRules:
+    settings = settings_in(text, name)
     try:
-        return msgspec.convert(tomllib.loads(text), FittedRules)
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError, InvalidInput) as error:
+        return msgspec.convert(settings, FittedRules)
+    except (msgspec.ValidationError, InvalidInput) as error:
         raise InvalidInput(f"{name} holds invalid rules: {error}") from None
 
 

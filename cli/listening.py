@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from ..engine.errors import DuologError, InvalidInput, MissingExtra
+from ..engine.settings import settings_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,11 +30,7 @@ def given_token(file: Path | None) -> str | None:
     source, token = "DUOLOG_TOKEN", os.environ.get("DUOLOG_TOKEN")
     if file is not None:
         source = str(file)
-        try:
-            token = file.read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-            raise InvalidInput(f"cannot read the token in {file}: {why}") from error
+        token = settings_text(file).strip()
     if token is None:
         return None
     if len(token) < _SHORTEST or not token.isascii() or not token.isprintable() or " " in token:

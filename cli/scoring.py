@@ -28,6 +28,7 @@ from ..engine.models.gateway import Models
 from ..engine.models.prompting.conversation import ModelUse
 from ..engine.rounds import Rounds
 from ..engine.scorers.protocol import Scorer, stream_of
+from ..engine.settings import settings_text
 from ..engine.task import Task
 from ..experiments.parts import RescorableTask, named_task, origins_of, recorded_task
 from ..scoring.rescore import rescore
@@ -75,7 +76,7 @@ class ScoreOptions(msgspec.Struct, frozen=True, kw_only=True):
         If the version of Duolog, a file or the rubric differs, sessions are looked at again.
         """
         files = {name: load(name).origin.digest for name in self.scorers if names_code(name)}
-        rubric = None if self.rubric is None else Path(self.rubric).read_text(encoding="utf-8")
+        rubric = None if self.rubric is None else settings_text(self.rubric)
         names = sorted(self.scorers)
         version = codec.digest([__version__, files, rubric, self.judge, self.rounds, names])
         return CheckpointKey("+".join(names), version[:16])

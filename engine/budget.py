@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import BinaryIO, Final, TypeAlias, final
+from typing import BinaryIO, Final, TypeAlias, TypeVar, final
 
 import msgspec
 
-from .errors import InvalidInput, TooLarge
+from .errors import InvalidInput, TooLarge, malformed
 
 __all__ = ("MESSAGE", "Budget", "Fields", "is_inside", "too_deep")
 
 Fields: TypeAlias = Mapping[int, "Fields"]
 """The fields of a protobuf message that are messages, by number, with their own fields."""
 
+_T = TypeVar("_T")
 _MIB: Final = 2**20
 _PART: Final = 1 << 16  # bytes that are decompressed at once
 _SMALL: Final = 4 * _MIB  # bytes to which any input may expand, whatever its size
@@ -88,6 +89,25 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
         self.check_size(len(data))
         if not self.holds(data):
             raise TooLarge(f"it has more than {self.objects:,} values")
+
+    def decoded(self, data: bytes, decode: Callable[[bytes], _T]) -> _T:
+        """JSON that comes from outside, decoded.
+
+        Args:
+            data: as it came.
+            decode: of a decoder of msgspec.
+
+        Raises:
+            TooLarge: it is too large, has too many values, or nests too deeply to be decoded.
+            InvalidInput: it is not JSON of this form; says why.
+        """
+        self.check_json(data)
+        try:
+            return decode(data)
+        except RecursionError as error:
+            raise TooLarge(malformed(error)) from None
+        except (msgspec.MsgspecError, ValueError) as error:
+            raise InvalidInput(malformed(error)) from None
 
     def holds(self, data: bytes | str | msgspec.Raw) -> bool:
         """Whether JSON has no more values than this."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from .errors import CodecError
+from .errors import CodecError, malformed
 from .events import EVENTS, JSON, ActionResolved, Event, Forgotten, Unknown
 
 __all__ = (
@@ -92,7 +92,9 @@ def decode_body(kind: str, schema: int, body: bytes | None) -> Event | Unknown |
             fields = UPCASTERS[kind, number](fields)
         return msgspec.convert(fields, EVENTS[kind])
     except (LookupError, RecursionError, TypeError, ValueError) as error:
-        raise CodecError(f"a body of {kind} (schema {schema}) does not decode: {error}") from error
+        raise CodecError(
+            f"a body of {kind} (schema {schema}) does not decode: {malformed(error)}"
+        ) from error
 
 
 def resolved_action(schema: int, body: bytes | None) -> int | None:
@@ -109,7 +111,7 @@ def resolved_action(schema: int, body: bytes | None) -> int | None:
     try:
         return _decode_resolved(body).action
     except (RecursionError, ValueError) as error:
-        raise CodecError(f"a body of ActionResolved does not decode: {error}") from error
+        raise CodecError(f"a body of ActionResolved does not decode: {malformed(error)}") from error
 
 
 def digest(value: object) -> str:
@@ -125,4 +127,6 @@ def _encode(encoder: msgspec.json.Encoder, value: object) -> bytes:
     try:
         return encoder.encode(value)
     except (RecursionError, TypeError, ValueError) as error:
-        raise CodecError(f"cannot write {type(value).__name__} as JSON: {error}") from error
+        raise CodecError(
+            f"cannot write {type(value).__name__} as JSON: {malformed(error)}"
+        ) from error

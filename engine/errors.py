@@ -79,6 +79,7 @@ __all__ = (
     "VersionConflict",
     "error_text",
     "first_error",
+    "malformed",
 )
 
 
@@ -389,6 +390,14 @@ class MissingExtra(DuologError):
 def error_text(error: BaseException) -> str:
     """An error's text in a form that a log can store: lone surrogates, for example, are escaped."""
     return str(error).encode("utf-8", "backslashreplace").decode()
+
+
+def malformed(error: Exception) -> str:
+    """Why data could not be decoded: a decoder's error, without the words that Python has for its limits."""
+    if isinstance(error, RecursionError):
+        return "it nests too deeply"
+    text = error_text(error)
+    return "a number has too many digits" if text.startswith("Exceeds the limit") else text
 
 
 def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:

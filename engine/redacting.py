@@ -20,6 +20,7 @@ from .events import JSON, SnapshotTaken, Unknown
 from .files import with_digests
 from .records import Draft, Redact
 from .redaction import REMOVED, may_hold_forms, redact_forms
+from .settings import settings_text
 
 __all__ = ("DEFAULT", "OFF", "redact_secrets", "redaction_in", "redaction_of", "said_of")
 
@@ -28,8 +29,6 @@ DEFAULT: Final = "default"
 
 OFF: Final = "off"
 """The name that turns redaction off."""
-
-_MOST: Final = 1 << 20  # bytes of a file with patterns
 
 
 def redact_secrets(draft: Draft) -> Draft:
@@ -85,12 +84,10 @@ def redaction_in(said: JSON) -> Redact | None:
 
 def _patterns_in(path: Path) -> list[str]:
     try:
-        with path.open(encoding="utf-8") as file:
-            lines = file.read(_MOST).splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        lines = settings_text(path).splitlines()
+    except InvalidInput as error:
         raise InvalidInput(
-            f"--redact takes {DEFAULT}, {OFF} or a file of patterns; cannot read {path}: {why}"
+            f"--redact takes {DEFAULT}, {OFF} or a file of patterns; {error}"
         ) from None
     found = [line for line in lines if line.strip() and not line.startswith("#")]
     for number, line in enumerate(found, start=1):

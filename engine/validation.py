@@ -13,7 +13,7 @@ import msgspec
 
 from .budget import Budget, too_deep
 from .codec import decode_body, encode_body
-from .errors import CodecError, InvalidInput
+from .errors import CodecError, InvalidInput, malformed
 from .events import EVENTS, Event, Forgotten, Role, SnapshotTaken, Unknown
 from .files import files_problem
 
@@ -222,7 +222,9 @@ def _check_unknown(event: Unknown) -> None:
         _decode_any(event.body)
         says = _tag(event.body).kind if event.body.lstrip()[:1] == b"{" else None
     except (msgspec.MsgspecError, UnicodeDecodeError, ValueError, RecursionError) as error:
-        raise CodecError(f"the body of an unknown {event.kind} is not JSON: {error}") from error
+        raise CodecError(
+            f"the body of an unknown {event.kind} is not JSON: {malformed(error)}"
+        ) from error
     if says in EVENTS and says != event.kind:
         raise CodecError(f"the body has another kind than {event.kind}")
 

@@ -21,7 +21,7 @@ import msgspec
 
 from .._version import __version__
 from ..engine.budget import Budget
-from ..engine.errors import DuologError, InvalidInput, TooLarge
+from ..engine.errors import DuologError, InvalidInput, TooLarge, malformed
 from ..engine.events import SessionOpened
 from ..engine.log.contract import EventLog
 from ..engine.log.exchange.jsonl_export import export_jsonl
@@ -226,7 +226,7 @@ def _held(path: Path, folder: Path) -> _Held:
         name = Path(error.filename).name
         raise InvalidInput(f"{path} is not a bundle of Duolog, or {name} was removed") from None
     except (OSError, msgspec.DecodeError, RecursionError, TooLarge, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path} is not a bundle of Duolog: {error}") from None
+        raise InvalidInput(f"{path} is not a bundle of Duolog: {malformed(error)}") from None
 
 
 def _read_json(path: Path) -> bytes:
@@ -388,7 +388,7 @@ def _unpack(path: Path, folder: Path) -> None:
     except FileNotFoundError:
         raise InvalidInput(f"no such file: {path}") from None
     except (OSError, EOFError, RuntimeError, TooLarge, zipfile.BadZipFile, zlib.error) as error:
-        raise InvalidInput(f"{path} is not a bundle of Duolog: {error}") from None
+        raise InvalidInput(f"{path} is not a bundle of Duolog: {malformed(error)}") from None
 
 
 def _wrong_sums(folder: Path, sums: str) -> Iterator[str]:

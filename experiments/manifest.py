@@ -20,6 +20,7 @@ import msgspec
 
 from .._version import __version__
 from ..engine import codec
+from ..engine.budget import MESSAGE
 from ..engine.errors import InvalidInput
 from ..engine.events import JSON, SessionOpened
 from ..engine.log.contract import EventLog
@@ -106,6 +107,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     experiments: tuple[Mapping[str, JSON], ...] = ()
     design: str = ""
     simulators: Mapping[str, str] = {}
+
+
+_decode: Final = msgspec.json.Decoder(tuple[Manifest, ...]).decode
 
 
 def design_of(experiments: Sequence[Experiment]) -> str:
@@ -201,8 +205,8 @@ def read_manifests(log: str) -> tuple[Manifest, ...]:
     if path is None or not path.is_file():
         return ()
     try:
-        return msgspec.json.decode(path.read_bytes(), type=tuple[Manifest, ...])
-    except (msgspec.DecodeError, OSError) as error:
+        return MESSAGE.decoded(path.read_bytes(), _decode)
+    except (InvalidInput, OSError) as error:
         raise InvalidInput(f"{path} is not a file of manifests: {error}") from None
 
 

@@ -26,6 +26,7 @@ from ..engine.redacting import redaction_in
 from ..engine.scorers.protocol import Scorer
 from ..engine.session.actors import actor_of
 from ..engine.session.runner import Session
+from ..engine.settings import settings_text
 from ..engine.task import (
     AgentVariant,
     Brief,
@@ -475,9 +476,7 @@ def _variant(name: str, task: Task) -> AgentVariant:
         return _recorded(AgentSettings(habits=habits))
     path = Path(setting)
     settings = AgentSettings(rules=read_rules(path, task=task.name).rules)
-    return _recorded(
-        settings, LoadedFrom(path.name, codec.digest(path.read_text(encoding="utf-8")))
-    )
+    return _recorded(settings, LoadedFrom(path.name, codec.digest(settings_text(path))))
 
 
 def _recorded(settings: AgentSettings, origin: LoadedFrom | None = None) -> AgentVariant:

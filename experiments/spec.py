@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -15,6 +14,7 @@ from ..engine.errors import InvalidInput
 from ..engine.events import JSON
 from ..engine.loading import load
 from ..engine.redacting import DEFAULT, said_of
+from ..engine.settings import read_settings
 from ..engine.text import suggestion
 from ..users.personas import plays
 
@@ -588,13 +588,7 @@ def _from_python(path: str) -> tuple[Experiment, ...]:
 
 
 def _from_toml(path: str) -> tuple[Experiment, ...]:
-    try:
-        with Path(path).open("rb") as file:
-            content = tomllib.load(file)
-    except OSError as error:
-        raise InvalidInput(f"cannot read {path}: {error.strerror or error}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path} is not TOML: {error}") from error
+    content = read_settings(path)
     try:
         tasks = content.get("task")
         if not isinstance(tasks, list):

@@ -17,7 +17,7 @@ import msgspec
 
 from ..engine import codec
 from ..engine.budget import Budget
-from ..engine.errors import DuologError, InvalidInput, MissingExtra, TooLarge
+from ..engine.errors import DuologError, InvalidInput, MissingExtra, TooLarge, malformed
 from ..engine.log.contract import EventLog
 from ..engine.session.decisions import Decision, Say, Submit
 from ..scoring.display.texts import shorten
@@ -293,7 +293,7 @@ class UserEndpoint:
             asked = msgspec.json.decode(body, type=_Asked)
         except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
             raise InvalidInput(
-                f"the request cannot be read as a chat completion: {error}"
+                f"the request cannot be read as a chat completion: {malformed(error)}"
             ) from None
         if asked.stream:
             raise InvalidInput("this endpoint does not stream: leave 'stream' out")

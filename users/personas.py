@@ -5,14 +5,13 @@ Name a persona, and append any of its numbers to change them: ``bounded+memory=3
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Container, Mapping
-from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import msgspec
 
 from ..engine.errors import InvalidInput
+from ..engine.settings import read_settings
 from ..engine.text import suggestion
 
 __all__ = (
@@ -233,12 +232,7 @@ def read_persona(path: str) -> str:
     Raises:
         InvalidInput: there is no such file, it is no TOML, or ``find_persona`` refuses it.
     """
-    try:
-        content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InvalidInput(f"cannot read {path}: {error.strerror or error}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path} is not TOML: {error}") from error
+    content = read_settings(path)
     base = content.pop("base", None)
     if not isinstance(base, str) or base not in PERSONAS:
         known = ", ".join(PERSONAS)

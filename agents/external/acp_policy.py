@@ -8,7 +8,7 @@ from typing import Any, Final, final
 
 import msgspec
 
-from ...engine.errors import InvalidInput
+from ...engine.errors import InvalidInput, malformed
 from ...engine.events import (
     ActionResolved,
     ApprovalAsked,
@@ -137,7 +137,9 @@ class AcpPolicy:
             try:
                 content = msgspec.json.decode(text)
             except (msgspec.DecodeError, RecursionError) as error:
-                raise InvalidInput(f"{output_file(self._brief)} is not JSON: {error}") from None
+                raise InvalidInput(
+                    f"{output_file(self._brief)} is not JSON: {malformed(error)}"
+                ) from None
         space = ActionSpace(one for one in offered(view, self._brief) if one.spec.name == "submit")
         arguments = msgspec.json.encode({"content": content}).decode()
         return space.read_calls([ToolCall(id="submit", name="submit", arguments=arguments)])

@@ -22,6 +22,7 @@ from ...engine.errors import (
     ModelTimeout,
     ModelUnavailable,
     TooLarge,
+    malformed,
 )
 from ...engine.events import Tokens
 from ...engine.models.protocol import ModelReply, ModelRequest, ToolCall
@@ -155,7 +156,7 @@ class EndpointAgent:
             found = msgspec.json.decode(content, type=_Completion)
         except (msgspec.DecodeError, RecursionError, UnicodeError, TooLarge) as error:
             raise ModelBadReply(
-                f"{self._where} answers {self._quoted(content)!r}, which is not a completion: {error}"
+                f"{self._where} answers {self._quoted(content)!r}, which is not a completion: {malformed(error)}"
             ) from None
         if not found.choices:
             raise ModelBadReply(f"{self._where} answers with no choice")

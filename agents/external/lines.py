@@ -11,7 +11,7 @@ from typing import Any, Final, final
 import msgspec
 
 from ...engine.budget import MESSAGE
-from ...engine.errors import InvalidInput
+from ...engine.errors import InvalidInput, malformed
 from ...engine.events import JSON, Tokens
 from ...engine.models.protocol import ModelReply, ModelRequest, ToolCall
 from ...engine.records import Record
@@ -88,7 +88,7 @@ def read_reply(line: str) -> ModelReply:
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
         raise InvalidInput(
             f'a reply is one line such as {{"actions": [{{"name": "message", "arguments": {{"text": '
-            f'"Hello"}}}}]}}, and this is {_cut(line)!r}: {error}'
+            f'"Hello"}}}}]}}, and this is {_cut(line)!r}: {malformed(error)}'
         ) from None
     return ModelReply(
         tool_calls=tuple(

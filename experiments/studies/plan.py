@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, TypeVar, cast, final
@@ -12,6 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from ...engine.errors import InvalidInput
+from ...engine.settings import read_settings
 from ...engine.text import suggestion
 from ..parts import default_agents, named_task
 from ..spec import is_of_task, read_table
@@ -157,12 +157,7 @@ def read_study(path: Path) -> Study:
         InvalidInput: there is no such file, it is not TOML, or a key or value is wrong; the message names the
             key, the value and the choices.
     """
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InvalidInput(f"cannot read {path}: {error.strerror or error}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path} is not TOML: {error}") from error
+    content = read_settings(path)
     try:
         study = _study(content)
         _check(study)

@@ -7,6 +7,7 @@ from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
+from ...engine.errors import malformed
 from ...engine.events import JSON
 from ...telemetry.jsonable import plain, text
 from .names import AguiEvent
@@ -81,7 +82,7 @@ def _parsed(piece: str) -> AguiEvent | Unreadable:
     try:
         found: JSON = _decode(piece)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
-        return Unreadable(f"it is no JSON: {error}", text(piece, "a piece"))
+        return Unreadable(f"it is no JSON: {malformed(error)}", text(piece, "a piece"))
     if not isinstance(found, dict):
         return Unreadable("it is no JSON object", piece)
     return found

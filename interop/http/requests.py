@@ -14,7 +14,7 @@ import msgspec
 
 from ...engine.budget import too_deep
 from ...engine.codec import digest
-from ...engine.errors import CodecError
+from ...engine.errors import CodecError, malformed
 from ...engine.events import EVENTS, JSON, Event, ProgressRated, SessionOpened, SnapshotTaken
 from ...engine.files import files_problem
 from ...engine.records import TRACE, Draft
@@ -275,7 +275,7 @@ def _cut(name: str) -> str:
 def _invalid_batch(error: Exception, index: int | None) -> InvalidBatch:
     """A decoder's error, with its place in the batch."""
     if isinstance(error, RecursionError):
-        return InvalidBatch("it nests too deep", index, "" if index is None else "body")
+        return InvalidBatch(malformed(error), index, "" if index is None else "body")
     found = _AT.fullmatch(str(error))
     what, at, field = found.groups() if found else (str(error), None, "")
     if not what[:2].isupper():  # "JSON is malformed" keeps its name

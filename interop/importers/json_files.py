@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, TypeVar
 import msgspec
 
 from ...engine.budget import Budget, is_inside
-from ...engine.errors import InvalidInput
+from ...engine.errors import InvalidInput, malformed
 from .json_sniff import shape_of
 from .json_stream import elements_of
 
@@ -182,7 +182,7 @@ def decode(data: bytes | msgspec.Raw, type: type[_T]) -> _T:
         except msgspec.ValidationError as other:
             raise InvalidInput(str(other)) from other
         except (msgspec.DecodeError, ValueError, RecursionError):
-            raise InvalidInput(str(error)) from error
+            raise InvalidInput(malformed(error)) from error
 
 
 def decoder_of(type: type[_T]) -> Callable[[bytes | msgspec.Raw], _T]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast, final
@@ -13,6 +12,7 @@ from ...engine import codec
 from ...engine.budget import Budget
 from ...engine.errors import InvalidInput, MissingExtra
 from ...engine.events import JSON, ScorerRef, Tokens, UtilityScored
+from ...engine.settings import read_settings
 from .conversation.builder import Participants
 from .conversation.numbers import count_of, share_of
 from .conversation.steps import (
@@ -166,11 +166,10 @@ def load_mapping(path: Path) -> MappingSpec:
         InvalidInput: it cannot be read, is not a mapping, or has an invalid path.
         MissingExtra: the library that evaluates JSONPath is missing.
     """
+    settings = read_settings(path)
     try:
-        spec = msgspec.toml.decode(path.read_bytes(), type=MappingSpec)
-    except OSError as error:
-        raise InvalidInput(f"cannot read {path}: {error.strerror or error}") from error
-    except (msgspec.DecodeError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        spec = msgspec.convert(settings, type=MappingSpec)
+    except msgspec.ValidationError as error:
         raise InvalidInput(f"{path} is not a mapping: {error}") from error
     for table, part in msgspec.structs.asdict(spec).items():
         if isinstance(part, msgspec.Struct):

@@ -19,6 +19,7 @@ import hashlib
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, TypeAlias, final, overload
@@ -27,7 +28,8 @@ from urllib.parse import quote
 import msgspec
 import numpy as np
 
-from ...engine.errors import InvalidInput, MissingExtra
+from ...engine.budget import MESSAGE, Budget, is_inside
+from ...engine.errors import InvalidInput, MissingExtra, TooLarge
 from ...engine.log.exchange.output_file import sync_directory
 from ...engine.log.summary import FORGOTTEN
 from ...engine.records import Record
@@ -72,6 +74,10 @@ _FORMAT: Final = 1
 _LOCK: Final = ".lock"
 _KEPT_FOLDERS: Final = ("sessions", "rounds", "records")
 _GROUP: Final = 1 << 16  # rows of a row group
+_FILE: Final = Budget()
+_COLUMNS: Final = 1000
+_CHUNKS: Final = 1 << 18  # of columns in a file: a group has one for each of its columns
+_WIDTH: Final = 8  # bytes of a value in memory
 
 ArrowColumn: TypeAlias = "pyarrow.ChunkedArray"
 Table: TypeAlias = "pyarrow.Table"
@@ -161,6 +167,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, number=number, views=(*others, *views))
 
 
+_decode_manifest: Final = msgspec.json.Decoder(Manifest).decode
+
+
 def view_of(options: Options) -> View:
     """The way of scoring that options ask for, without any file yet."""
     return View(convention=options.rounds, utility=options.utility or "auto", judge=options.judge)
@@ -209,8 +218,8 @@ def load_manifest(directory: Path) -> Manifest:
     except OSError as error:
         raise InvalidInput(f"cannot read {file}: {error.strerror or error}") from error
     try:
-        found = msgspec.json.decode(data, type=Manifest)
-    except msgspec.DecodeError as error:
+        found = MESSAGE.decoded(data, _decode_manifest)
+    except InvalidInput as error:
         raise InvalidInput(f"{file} is not a manifest of tables: {error}") from error
     if found.format > _FORMAT:
         raise InvalidInput(f"{directory} was written by a newer Duolog: upgrade to read it")
@@ -442,9 +451,8 @@ def record_table(records: Iterable[tuple[int, Record]]) -> Table:
 def remaining_rows(directory: Path, part: Part, gone: Iterable[int]) -> Table:
     """The rows of a file, but those of some sessions."""
     import pyarrow.compute  # type: ignore[import-untyped]
-    import pyarrow.parquet  # type: ignore[import-untyped]
 
-    table = pyarrow.parquet.ParquetFile(directory / part.path).read()
+    table = _PartFile(directory, part).table()
     keys = pyarrow.array(sorted(gone), pyarrow.int64())
     return table.filter(pyarrow.compute.invert(pyarrow.compute.is_in(table["key"], keys)))
 
@@ -488,22 +496,17 @@ def write_part(directory: Path, folder: str, number: int, tables: Sequence[Table
 
 def keys_of(directory: Path, part: Part) -> set[int]:
     """The keys of the sessions in a file."""
-    import pyarrow.parquet
-
-    column = pyarrow.parquet.ParquetFile(directory / part.path).read(columns=["key"])["key"]
-    return set(column.unique().to_pylist())
+    return set(_PartFile(directory, part).column("key", "int64").unique().to_pylist())
 
 
 def forgotten_in(directory: Path, parts: Iterable[Part]) -> set[str]:
     """The sessions in files of the table of sessions that were forgotten."""
-    import pyarrow.parquet
-
     found: set[str] = set()
     for part in parts:
-        table = pyarrow.parquet.ParquetFile(directory / part.path).read(["session", "state"])
-        states = table["state"].to_pylist()
+        file = _PartFile(directory, part)
+        states = file.column("state", "string").to_pylist()
         if FORGOTTEN in states:
-            names = table["session"].to_pylist()
+            names = file.column("session", "string").to_pylist()
             found |= {name for name, state in zip(names, states, strict=True) if state == FORGOTTEN}
     return found
 
@@ -532,6 +535,130 @@ def _types() -> tuple[Any, Mapping[str, Any]]:
 
 
 # --- reading ---------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _reading(path: str) -> Iterator[None]:
+    """Turns what the library raises for a damaged file into a refusal that names the file."""
+    import pyarrow
+
+    try:
+        yield
+    except (OSError, pyarrow.ArrowException) as error:
+        why = str(error).splitlines()[0]
+        raise InvalidInput(f"the tables cannot be read: {path}: {why}") from error
+
+
+@final
+class _PartFile:
+    """A file of a table, once its footer says that reading it takes memory by its size.
+
+    Few bytes may stand for very many values, so values are counted before any is read. Texts are
+    read as dictionaries: a text that many rows share is in memory once, until it is known what
+    all of them become.
+
+    Raises:
+        InvalidInput: it lies outside of the directory, cannot be read, or becomes too large.
+    """
+
+    def __init__(self, directory: Path, part: Part) -> None:
+        import pyarrow.parquet  # type: ignore[import-untyped]
+
+        self._file = directory / part.path
+        if not is_inside(self._file, directory):
+            raise InvalidInput(f"{directory / MANIFEST} names a file outside of {directory}")
+        with _reading(part.path):
+            about = pyarrow.parquet.read_metadata(self._file, memory_map=True)
+            self._check(about)
+            columns = [about.schema.column(at) for at in range(about.num_columns)]
+            texts = [one.path for one in columns if one.physical_type == "BYTE_ARRAY"]
+            self._source = pyarrow.parquet.ParquetFile(
+                self._file, metadata=about, memory_map=True, read_dictionary=texts
+            )
+            self.names = frozenset(self._source.schema_arrow.names)
+            self.rows: int = about.num_rows
+
+    def _check(self, about: Any) -> None:  # noqa: ANN401  (the library has no types)
+        columns = range(about.num_columns)
+        if len(columns) > _COLUMNS:
+            raise TooLarge(
+                f"{self._file} has {len(columns):,} columns; at most {_COLUMNS:,} are read"
+            )
+        chunks = about.num_row_groups * len(columns)
+        if chunks > _CHUNKS:
+            raise TooLarge(
+                f"{self._file} has {chunks:,} chunks of columns; at most {_CHUNKS:,} are read"
+            )
+        groups = [about.row_group(at) for at in range(about.num_row_groups)]
+        values = sum(group.column(at).num_values for group in groups for at in columns)
+        stored = sum(group.total_byte_size for group in groups)
+        self._check_size(max(values * _WIDTH, stored))
+
+    def _check_size(self, size: int) -> None:
+        try:
+            _FILE.check_inflated(self._file.stat().st_size, size)
+        except TooLarge as error:
+            raise TooLarge(f"{self._file}: {error}") from None
+
+    def column(self, name: str, kind: str) -> ArrowColumn:
+        """A column.
+
+        Raises:
+            InvalidInput: it is of another type, or its texts become too large.
+        """
+        _, types = _types()
+        wanted = types[kind]
+        held = _plain(self._source.schema_arrow.field(name).type)
+        if held != wanted:
+            raise InvalidInput(
+                f"{self._file}: the column {name} is of the type {held}, and not {wanted}: export "
+                "the log there again"
+            )
+        with _reading(str(self._file)):
+            found = self._source.read(columns=[name])[name]
+            self._check_size(sum(map(_text_size, found.chunks)))
+            return found.cast(wanted)
+
+    def table(self) -> Table:
+        """All rows.
+
+        Raises:
+            InvalidInput: its texts become too large.
+        """
+        import pyarrow
+
+        with _reading(str(self._file)):
+            found = self._source.read()
+            chunks = (chunk for column in found.columns for chunk in column.chunks)
+            self._check_size(sum(map(_text_size, chunks)))
+            plain = [field.with_type(_plain(field.type)) for field in found.schema]
+            return found.cast(pyarrow.schema(plain))
+
+
+def _plain(kind: Any) -> Any:  # noqa: ANN401  (the library has no types)
+    """A type of a column, with texts in place of dictionaries of texts."""
+    import pyarrow
+
+    if pyarrow.types.is_dictionary(kind):
+        return kind.value_type
+    if pyarrow.types.is_map(kind):
+        return pyarrow.map_(_plain(kind.key_type), _plain(kind.item_type))
+    return pyarrow.list_(_plain(kind.value_type)) if pyarrow.types.is_list(kind) else kind
+
+
+def _text_size(array: Any) -> int:  # noqa: ANN401  (the library has no types)
+    """Bytes that the texts of a column have once each row has its own."""
+    import pyarrow
+    import pyarrow.compute
+
+    if pyarrow.types.is_map(array.type):
+        return _text_size(array.keys) + _text_size(array.items)
+    if pyarrow.types.is_list(array.type):
+        return _text_size(array.values)
+    if not pyarrow.types.is_dictionary(array.type):
+        return 0
+    sizes = pyarrow.compute.binary_length(array.dictionary)
+    return pyarrow.compute.sum(sizes.take(array.indices).cast(pyarrow.int64())).as_py() or 0
 
 
 def read_tables(directory: Path, options: Options) -> Columns:
@@ -571,6 +698,7 @@ class _TablesReader:
     def __init__(self, directory: Path, view: View) -> None:
         self._directory = directory
         self._view = view
+        self._files: dict[str, _PartFile] = {}
 
     def columns(self) -> Columns:
         """All columns; the effort of rounds is read when it is asked for."""
@@ -635,6 +763,8 @@ class _TablesReader:
         """
         column = self._column("rounds", "key")
         key = np.empty(0, np.int64) if column is None else _whole(column, np.int64)
+        if len(key) and not len(sessions):
+            raise InvalidInput(f"{self._directory} has rounds, and no session: export the log anew")
         begins = np.flatnonzero(np.diff(key, prepend=-1)) if len(key) else np.empty(0, np.int64)
         lengths = np.diff(np.append(begins, len(key)))
         by_key = np.argsort(sessions, kind="stable")  # quick if they are in order
@@ -670,28 +800,23 @@ class _TablesReader:
 
     def _column(self, table: str, name: str) -> ArrowColumn:
         """A column of a table; None if the table has not been written."""
-        import pyarrow
-        import pyarrow.parquet
-
-        _, types = _types()
+        arrow, types = _types()
         parts = []
-        try:
-            for part in self._view.table(table):
-                source = pyarrow.parquet.ParquetFile(self._directory / part.path, memory_map=True)
-                if name in source.schema_arrow.names:
-                    parts.append(source.read(columns=[name])[name])
-                elif name in _LATER and table == "sessions":
-                    parts.append(pyarrow.nulls(part.rows, types[_SESSION[name]]))
-                else:
-                    raise InvalidInput(
-                        f"another version of Duolog wrote {self._directory}: export the log there "
-                        "again"
-                    )
-        except (OSError, pyarrow.ArrowException) as error:
-            why = str(error).splitlines()[0]
-            raise InvalidInput(f"the tables cannot be read: {why}") from error
+        kind = {**_SESSION, **_ROUND}.get(name, "double")
+        for part in self._view.table(table):
+            file = self._files.get(part.path)
+            if file is None:
+                file = self._files[part.path] = _PartFile(self._directory, part)
+            if name in file.names:
+                parts.append(file.column(name, kind))
+            elif name in _LATER and table == "sessions":
+                parts.append(arrow.nulls(file.rows, types[kind]))
+            else:
+                raise InvalidInput(
+                    f"another version of Duolog wrote {self._directory}: export the log there again"
+                )
         chunks = [one for part in parts for one in getattr(part, "chunks", [part])]
-        return pyarrow.chunked_array(chunks) if chunks else None
+        return arrow.chunked_array(chunks, types[kind]) if parts else None
 
 
 @final

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 
 import msgspec
 
 from ...engine.errors import InvalidInput
+from ...engine.settings import read_settings
 
 __all__ = ("Criterion", "read_rubric")
 
@@ -46,12 +46,10 @@ def read_rubric(path: Path) -> tuple[Criterion, ...]:
     Raises:
         InvalidInput: the file cannot be read, or holds no rubric.
     """
+    data = read_settings(path)
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
         criteria = msgspec.convert(data, _Rubric).criterion
-    except OSError as error:
-        raise InvalidInput(f"cannot read {path}: {error.strerror or error}") from error
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
+    except msgspec.ValidationError as error:
         raise InvalidInput(f"{path} is not a rubric: {error}") from error
     if not criteria:
         raise InvalidInput(f"{path} is not a rubric: it lacks a criterion")

@@ -38,7 +38,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from ...engine.errors import InvalidInput
+from ...engine.budget import MESSAGE
+from ...engine.errors import InvalidInput, TooLarge
 from ...engine.events import Origin
 from ...engine.log.exchange.output_file import output_file
 from ...engine.rounds import Stage
@@ -114,13 +115,15 @@ def is_trajectory_file(path: str | os.PathLike[str]) -> bool:
         OSError: the file cannot be read.
     """
     with open(path, "rb") as file:
-        for line in file:
-            if text := line.removeprefix(_BOM).strip():
-                try:
-                    _sniffer.decode(text)
-                except msgspec.DecodeError:
-                    return False
-                return True
+        try:
+            for line in MESSAGE.lines(file):
+                if text := line.removeprefix(_BOM).strip():
+                    MESSAGE.decoded(text, _sniffer.decode)
+                    return True
+        except TooLarge:  # reading it says which line is, and why
+            return True
+        except InvalidInput:
+            return False
     return False
 
 
@@ -139,7 +142,7 @@ def read_trajectories(path: str | os.PathLike[str]) -> Iterator[Trajectory]:
     """
     try:
         with open(path, "rb") as file:
-            for number, line in enumerate(file, start=1):
+            for number, line in enumerate(MESSAGE.lines(file), start=1):
                 text = (line.removeprefix(_BOM) if number == 1 else line).strip()
                 if not text:
                     continue
@@ -176,8 +179,8 @@ def decode_trajectory(line: bytes | str) -> Trajectory:
         InvalidInput: it is not JSON, lacks a field, or a value is of a wrong type or out of range.
     """
     try:
-        raw = _decoder.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raw = MESSAGE.decoded(line.encode() if isinstance(line, str) else line, _decoder.decode)
+    except InvalidInput as error:
         raise InvalidInput(f"no valid trajectory: {error}") from error
     points: list[Point] = []
     evaluated = raw.evaluated is not False

@@ -154,7 +154,7 @@ def test_what_cannot_be_served(
         assert "cannot listen on" in refusal(capsys, "--log", log, "--port", port)
     assert "unknown host" in refusal(capsys, "--log", log, "--host", "no.such.host.invalid")
     assert "choose from" in refusal(capsys, "--log", log, "--scorers", "mood")
-    assert "cannot read the token" in refusal(capsys, "--log", log, "--token-file", "none.txt")
+    assert "cannot read none.txt" in refusal(capsys, "--log", log, "--token-file", "none.txt")
     for token in ("short", "with spaces, though long enough"):
         monkeypatch.setenv("DUOLOG_TOKEN", token)
         told = refusal(capsys, "--log", log)

@@ -74,7 +74,7 @@ def test_fitted_rules_play_resume_replay_and_fork(
 @pytest.mark.parametrize(
     ("agent", "why"),
     [
-        ("adaptive:nowhere.toml", "the rules in nowhere.toml cannot be read: No such file"),
+        ("adaptive:nowhere.toml", "cannot read nowhere.toml: No such file"),
         ("two-stage:no-manners", "two-stage:no-manners: unknown habit 'manners'"),
         ("adaptive:{trips}", "were fitted on travel, not on data"),
     ],

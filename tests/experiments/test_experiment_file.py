@@ -314,7 +314,7 @@ def test_a_file_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "cannot read" in capsys.readouterr().err
     write(tmp_path / "binary.toml", "x").write_bytes(b"\xff\xfe\x00")
     assert main(["run", str(tmp_path / "binary.toml")]) == 2
-    assert "is not TOML" in capsys.readouterr().err
+    assert "it is not UTF-8" in capsys.readouterr().err
 
 
 def test_a_table_of_a_model_completes_the_one_for_all(tmp_path: Path) -> None:

@@ -90,10 +90,21 @@ def _lines(source: Path) -> str:
     return anyio.run(take)
 
 
+def _tables(source: Path) -> str:
+    from duolog.scoring.columns.parquet import check_pyarrow, read_tables
+    from duolog.scoring.trajectory.options import Options
+
+    check_pyarrow()
+    import pyarrow.parquet  # type: ignore[import-untyped]  # noqa: F401  (its size is not counted)
+
+    return f"{len(read_tables(source, Options()))} sessions"
+
+
 DOORS: Final[dict[str, Callable[..., str]]] = {
     "import": _imported,
     "traces": _exported,
     "lines": _lines,
+    "tables": _tables,
 }
 """What reads an input, by name."""
 

@@ -105,14 +105,9 @@ def from_jsonl(line: bytes) -> Record:
         InvalidInput: the line is none; says why.
     """
     try:
-        _LINE.check_json(line)
-        found = _decode(line)
+        found = _LINE.decoded(line, _decode)
     except InvalidInput as error:
         raise InvalidInput(f"no record: {error}") from None
-    except RecursionError as error:
-        raise InvalidInput("no record: it nests without end") from error
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"no record: {error}") from error
     if not 1 <= found.version < BEYOND or not found.session or not found.stream:
         raise InvalidInput("no record: it needs a session, a stream and a version from 1")
     body: bytes | None = bytes(found.body)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple, final
 
-from ...errors import InvalidInput
+from ...errors import InvalidInput, malformed
 from ...events import JSON
 from ...session.decisions import Act, Approve, Finish, Note, Say, Submit, Verb, Wait
 from ...session.environment import ActionSpec
@@ -285,7 +285,7 @@ def _items(text: str) -> list[JSON]:
     try:
         value, end = _decoder.raw_decode(text, start)
     except (ValueError, RecursionError) as error:  # ValueError: a number of thousands of digits
-        why = error.msg if isinstance(error, json.JSONDecodeError) else error
+        why = error.msg if isinstance(error, json.JSONDecodeError) else malformed(error)
         raise InvalidInput(f"the text after Action: is not JSON ({why}): {_HOW}") from None
     rest = text[end:]
     made_up = _OBSERVATION.search(rest)
@@ -325,7 +325,7 @@ def _object(name: str, arguments: str) -> Mapping[str, JSON]:
     try:
         value: JSON = _decoder.decode(arguments)
     except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"the arguments of {name!r} are not JSON: {error}") from None
+        raise InvalidInput(f"the arguments of {name!r} are not JSON: {malformed(error)}") from None
     if value is None:
         return {}
     if not isinstance(value, Mapping):

@@ -7,11 +7,12 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import final
+from typing import Final, final
 
 import anyio.to_thread
 import msgspec
 
+from ...budget import MESSAGE
 from ...errors import InvalidInput
 from ...events import ModelCalled
 from ...log.contract import EventLog
@@ -26,6 +27,9 @@ class _CachedReply(msgspec.Struct, frozen=True, kw_only=True):
 
     request: ModelRequest
     reply: ModelReply
+
+
+_decode: Final = msgspec.json.Decoder(_CachedReply).decode
 
 
 @final
@@ -95,8 +99,8 @@ class ResponseCache:
         except OSError as error:
             raise InvalidInput(f"cannot read the response cache: {error}") from error
         try:
-            return msgspec.json.decode(content, type=_CachedReply)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            return MESSAGE.decoded(content, _decode)
+        except InvalidInput as error:
             get_logger("models").warning(
                 "response_cache_entry_unreadable", path=str(path), error=str(error)
             )

@@ -14,7 +14,7 @@ from typing import TypeVar, cast
 
 import msgspec
 
-from ....engine.errors import InvalidInput
+from ....engine.errors import InvalidInput, malformed
 from .rows import COLUMNS, READERS, BadCell, Cells, Kind, Row, distance_routes, number, text, whole
 from .tables import (
     Accommodation,
@@ -403,7 +403,9 @@ def _read_reference(file: Path, collector: TableCollector) -> None:
         try:
             entries: object = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise InvalidInput(f"{file}, row {index}: this is not JSON: {error}") from error
+            raise InvalidInput(
+                f"{file}, row {index}: this is not JSON: {malformed(error)}"
+            ) from error
         if not isinstance(entries, dict):
             raise InvalidInput(f"{file}, row {index}: expected a JSON object of tables")
         for title, content in entries.items():

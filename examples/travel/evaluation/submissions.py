@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 
-from ....engine.errors import InvalidInput
+from ....engine.errors import InvalidInput, malformed
 from ..data.dataset import Dataset
 from .evaluator import evaluate
 from .hard import asked_of
@@ -67,7 +67,7 @@ def _submission(line: str) -> Mapping[str, object]:
         # The standard library reads what Python scripts write, NaN and large numbers included.
         value: object = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"this is not JSON: {error}") from error
+        raise InvalidInput(f"this is not JSON: {malformed(error)}") from error
     if not isinstance(value, dict):
         raise InvalidInput(f"expected a JSON object, found a {type(value).__name__}")
     if "plan" not in value:

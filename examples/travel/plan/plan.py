@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from ....engine.errors import InvalidInput
+from ....engine.errors import InvalidInput, malformed
 
 __all__ = (
     "BLANK",
@@ -122,7 +122,9 @@ def _text(value: object) -> str:
             return ";".join(part for part in parts if part) or BLANK
         return ("" if value is None else str(value).strip()) or BLANK
     except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"a field of the plan cannot be written as text: {error}") from error
+        raise InvalidInput(
+            f"a field of the plan cannot be written as text: {malformed(error)}"
+        ) from error
 
 
 def _shown(value: object) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
@@ -18,6 +17,10 @@ __all__ = ("decoded_body", "read_body")
 T = TypeVar("T")
 
 _VALUES: Final = 1 << 16
+
+
+def _budget(most: int) -> Budget:
+    return Budget(size=most, objects=_VALUES)
 
 
 async def read_body(request: Request, most: int) -> bytes:
@@ -33,7 +36,7 @@ async def read_body(request: Request, most: int) -> bytes:
     """
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         raise HTTPException(415, "the body has to be application/json", CLOSE)
-    budget = Budget(size=most, objects=_VALUES)
+    budget = _budget(most)
     data = await receive(request, budget)
     budget.check_json(data)
     return data
@@ -47,6 +50,6 @@ async def decoded_body(request: Request, decode: Callable[[bytes], T], most: int
     """
     data = await read_body(request, most)
     try:
-        return decode(data)
-    except (msgspec.DecodeError, ValueError) as error:
-        raise InvalidInput(f"cannot read the request: {error}") from error
+        return _budget(most).decoded(data, decode)
+    except InvalidInput as error:
+        raise type(error)(f"cannot read the request: {error}") from None

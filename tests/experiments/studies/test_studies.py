@@ -477,6 +477,19 @@ async def test_answers_are_checked_and_belong_to_their_step(plan: Path) -> None:
         assert (await ann.post("answers", early)).status_code == 401
 
 
+async def test_answers_that_nest_without_end_are_refused(plan: Path) -> None:
+    deep = "[" * 20_000
+    body = f'{{"questionnaire":"tlx","place":1,"answers":{{"mental":{deep}'
+    async with serving(plan) as server, server.arriving("ann") as ann:
+        await ann.agree()
+        await ann.work(1)
+        headers = {"Content-Type": "application/json"}
+        refused = await ann.client.post("/v1/study/answers", content=body, headers=headers)
+        assert refused.status_code in (400, 413)
+        assert "cannot read the request: it nests too deeply" in refused.json()["message"]
+        await ann.rate(1)
+
+
 async def test_strangers_do_not_lock_out_participants_at_their_address(plan: Path) -> None:
     async with (
         serving(plan, reads=(20, 1e-6)) as server,

@@ -141,7 +141,7 @@ def test_paths_that_find_nothing_are_told(importer: MappingImporter, tmp_path: P
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[message", "is not a mapping: "),
+        ("[message", "is not TOML: "),
         ("[roles]", "is not a mapping: Object missing required field `message`"),
         (MAPPING.replace("$.by", "by"), "message.role: 'by' is not a JSONPath"),
         (MAPPING.replace('"skip"', '"ghost"'), "is not a mapping: Invalid enum value 'ghost'"),

@@ -177,6 +177,21 @@ def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
         list(read_trajectories(path))
 
 
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("[" * 100_000, "it nests too deeply"),
+        ("[" + "1," * (1 << 20) + "1]}", "it has more than 1,048,576 values"),
+    ],
+)
+def test_a_line_takes_memory_by_its_size(tmp_path: Path, more: str, said: str) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text(f'{{"session": "s", "rounds": [], "x": {more}', encoding="utf-8")
+    assert is_trajectory_file(path)
+    with pytest.raises(InvalidInput, match=f"line 1: no valid trajectory: {said}"):
+        list(read_trajectories(path))
+
+
 def test_blank_lines_and_a_byte_order_mark_are_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_bytes(b"\xef\xbb\xbf" + LINE.encode() + b"\r\n\r\n" + LINE.encode())
