@@ -19,7 +19,7 @@ from duolog.engine.log.open import open_log
 from duolog.engine.records import Draft
 from duolog.engine.scorers.protocol import stream_of
 from duolog.scoring.stopping import STOPPER
-from duolog.scoring.trajectory.updates import StopAdvice
+from duolog.scoring.trajectory.updates import StopAdvice, StopWithdrawn
 from duolog.telemetry.deliveries import StopDeliveries
 from duolog.telemetry.live_updates import LiveUpdates
 from duolog.telemetry.log import Log
@@ -152,6 +152,31 @@ async def test_advice_that_another_handler_may_have_had_says_so(url: str, crashe
                 await second.settle()
             tasks.cancel_scope.cancel()
     assert handled == [("first", False), ("second", True)]
+
+
+async def test_advice_that_is_withdrawn_before_it_is_due_is_not_handed_over(url: str) -> None:
+    handled: list[StopAdvice] = []
+    advice = StopAdvice("s", 2, 5, 4, tau=2, rounds=(1, 2), ratings=(1, 1))
+    other = StopAdvice("s", 3, 7, 6, tau=3, rounds=(1, 2, 3), ratings=(1, 1, 1))
+
+    async def handle(update: StopAdvice) -> None:
+        handled.append(update)
+
+    async def acknowledge(update: StopAdvice) -> None:
+        pass
+
+    async with duolog.open(url) as log, open_log(url) as store:
+        await complain(await log.session("s"))
+        assert isinstance(store, Leasing)
+        made = StopDeliveries(store, store.leases(), handle, acknowledge, lambda s, v: True)
+        record = await anext(store.read("s"))
+        made.take(record, [advice, other])
+        made.take(record, [StopWithdrawn("s", 2, 8, 7, tau=2)])
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(made.run)
+            await made.settle()
+            tasks.cancel_scope.cancel()
+    assert handled == [other]
 
 
 async def test_a_log_that_closes_acknowledges_first_what_was_handed_over(url: str) -> None:

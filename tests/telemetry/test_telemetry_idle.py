@@ -43,6 +43,17 @@ async def test_an_idle_session_ends_and_is_continued_in_a_new_one(later: None) -
         assert (await log.session("chat")).id == "chat.2"
 
 
+@pytest.mark.parametrize(("seconds", "closed"), [(60.0, ["chat"]), (60.5, [])])
+async def test_a_session_is_idle_from_the_time_on_that_was_named(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, closed: list[str]
+) -> None:
+    async with duolog.open("memory://") as log:
+        session = await log.session("chat")
+        await session.human.says("Hello.", at=DAYS_LATER, durable=True)
+        monkeypatch.setattr("duolog.telemetry.idle.now", lambda: DAYS_LATER + 60.0)
+        assert await close_idle(log, seconds) == closed
+
+
 async def test_a_session_that_is_idle_again_is_continued_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

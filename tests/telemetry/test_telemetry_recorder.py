@@ -410,6 +410,24 @@ async def deliver(s: Recording[Awaited], text: str = "draft") -> None:
     await s.human.feedback(thumbs="up", of=draft, id="f1")
 
 
+async def test_a_receipt_gives_the_record_that_its_verb_is_named_after() -> None:
+    """A close resolves first what is in flight; all are written in one batch."""
+    async with Gate(MemoryLog()) as gate, Recorder(gate.log) as recorder:
+        gate.shut()
+        s = await recorder.session("s")
+        verbs = (
+            s.human.says("x"),
+            s.agent.acts("look"),
+            s.agent.acts("read"),
+            s.agent.submits("y"),
+        )
+        receipts = [await verb for verb in verbs]
+        closed = await s.close()
+        gate.open()
+        kinds = [record.kind for one in (*receipts, closed) if (record := await one.written())]
+    assert kinds == ["MessageSent", "ActionTaken", "ActionTaken", "SnapshotTaken", "SessionClosed"]
+
+
 async def test_what_is_delivered_again_is_recorded_once(log: EventLog) -> None:
     async with Recorder(log) as recorder:
         s = await recorder.session("s")

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import socket
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import cast
@@ -153,6 +153,34 @@ async def test_the_next_process_sends_what_a_killed_one_has_left(
     assert isinstance(opened, duolog.SessionOpened)
     assert opened.config["group"] == {"country": "NZ"}
     assert not list((tmp_path / "spill").iterdir())
+
+
+async def test_what_is_left_behind_says_what_its_senders_had_received(
+    gate: Gate, tmp_path: Path
+) -> None:
+    """As if it had been written at once, but for the first of it: it may lack that."""
+
+    async def converse(recorder: Recorder, meanwhile: Callable[[], None]) -> None:
+        s = await recorder.session("s", task="support")
+        await s.human.says("Hello?", durable=True)
+        meanwhile()
+        await s.human.says("Hello??")
+        await s.agent.acts("look", result="nothing")
+        await s.agent.says("Not yet.")
+        await s.human.rates(2)
+
+    async with dying(Recorder(gate.log, retry=0.01, spill=files(tmp_path)), tmp_path) as recorder:
+        await converse(recorder, lambda: gate.fail(away))
+        await until_kept(recorder, 4)
+    gate.heal()
+    async with Recorder(gate.log, spill=files(tmp_path)) as recorder:
+        await recorder.flush("s")
+    async with MemoryLog() as log:
+        async with Recorder(log) as recorder:
+            await converse(recorder, lambda: None)
+        at_once = [(one.kind, one.actor, one.seen) async for one in log.read("s")]
+    later = [(one.kind, one.actor, one.seen) async for one in gate.log.read("s")]
+    assert (later[:2], later[3:]) == (at_once[:2], at_once[3:])
 
 
 async def test_ids_are_of_one_session_for_what_is_left_behind_too(

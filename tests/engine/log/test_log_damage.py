@@ -135,6 +135,21 @@ async def test_a_flipped_bit_that_sqlite_does_not_see_is_found(tmp_path: Path) -
     assert (found, clean) == (None, False)
 
 
+async def test_what_sqlite_itself_finds_is_told(tmp_path: Path) -> None:
+    """A value of another type than its column has: all records are whole."""
+    path = tmp_path / "a.db"
+    async with open_log(str(path)) as log:
+        await fill(log)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute(
+            "UPDATE sqlite_master SET sql = replace(sql, 'compacted INTEGER', "
+            "'compacted TEXT') WHERE name = 'forgotten'"
+        )
+        connection.commit()
+    assert await problems(path) == ["SQLite: non-TEXT value in forgotten.compacted"]
+
+
 async def test_an_index_without_some_rows_of_its_table_is_named(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     async with open_log(str(path)) as log:

@@ -21,6 +21,7 @@ from duolog.engine.errors import (
 )
 from duolog.engine.events import MessageSent
 from duolog.engine.log.open import open_log
+from duolog.engine.log.searched import Searchable, SessionText
 from duolog.engine.log.sqlite.file import translate
 from duolog.engine.log.sqlite.tables import LAYOUT
 from duolog.engine.records import Draft, Record
@@ -68,7 +69,9 @@ async def test_a_text_file(tmp_path: Path) -> None:
     path.write_text("my notes, longer than a hundred characters\n" * 10, encoding="utf-8")
     before = contents(tmp_path)
     for create in (True, False):
-        assert isinstance(await opened(path, create=create), NotALog)
+        error = await opened(path, create=create)
+        assert isinstance(error, NotALog)
+        assert str(error) == f"{path} is not a Duolog log (nor any SQLite file)"
     assert contents(tmp_path) == before
 
 
@@ -104,6 +107,8 @@ async def test_a_truncated_log(tmp_path: Path, keep: int) -> None:
     path.write_bytes(whole[:keep])
     error = await opened(path)
     assert isinstance(error, NotALog), error
+    cut = f"is damaged or was cut off; {keep} bytes are left"
+    assert str(error).endswith("a SQLite file, but not a Duolog log" if keep < 100 else cut)
     assert contents(tmp_path) == {"a.db": whole[:keep]}
 
 
@@ -140,6 +145,8 @@ async def test_a_newer_log_is_for_reading(tmp_path: Path) -> None:
             await log.forget("s")
         with pytest.raises(NewerLog):
             await log.vacuum()
+        with pytest.raises(NewerLog):
+            await log.restore([])
     assert path.read_bytes() == before
 
 
@@ -161,6 +168,10 @@ async def test_a_newer_program_takes_a_log_over_from_writers_and_nothing_is_lost
     acknowledged: list[Record] = []
     refused: list[str] = []
     async with open_log(str(path)) as log, log.subscribe() as reader:
+        assert isinstance(log, Searchable)
+        kept = SessionText("s", 1, 1, ("harbour walk",))
+        [first] = await log.append("s", [said("x")])
+        assert await log.keep_texts([kept]) == 1
 
         async def write(session: str) -> None:
             while not refused:
@@ -175,12 +186,12 @@ async def test_a_newer_program_takes_a_log_over_from_writers_and_nothing_is_lost
             seen = [await anext(reader) for _ in range(20)]
             await anyio.to_thread.run_sync(take_over, path)
         assert set(refused) == {refusal}
-        for change in (log.forget("s0"), log.vacuum()):
+        for change in (log.forget("s0"), log.vacuum(), log.drop_derived()):
             with pytest.raises(NewerLog, match="a newer Duolog has taken over this log"):
                 await change
-        while len(seen) < len(acknowledged):
+        while len(seen) <= len(acknowledged):
             seen.append(await anext(reader))
-        assert seen == acknowledged == [record async for record in log.read_all()]
+        assert seen == [first, *acknowledged] == [record async for record in log.read_all()]
         assert not (await log.verify()).problems
 
 

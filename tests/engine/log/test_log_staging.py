@@ -8,7 +8,7 @@ import anyio
 import pytest
 import virtual_loop
 from duolog.engine.errors import CodecError, LogClosed, VersionConflict
-from duolog.engine.events import MessageSent
+from duolog.engine.events import MessageSent, ScorerRef, UtilityScored
 from duolog.engine.log.append import Append
 from duolog.engine.log.contract import Store
 from duolog.engine.log.open import open_log
@@ -55,6 +55,29 @@ async def test_they_are_one_group_however_many_they_are(url: str, tmp_path: Path
         position = await log.write_in_order(chain(log, 5_000))
         assert (position, log.statistics().groups) == (5_000, 1)
         assert [r.version async for r in log.read("s")] == list(range(1, 5_001))
+
+
+@pytest.mark.parametrize("url", STORES)
+@pytest.mark.parametrize(("stream", "welcome"), [("u@1", True), (TRACE, False)])
+async def test_a_measurement_of_another_process_is_welcome_and_an_event_of_its_trace_is_not(
+    url: str, stream: str, welcome: bool, tmp_path: Path
+) -> None:
+    score = UtilityScored(scorer=ScorerRef(name="u", version="1", config=""), round=1, value=0.5)
+    mine, equal, another = (Draft(score, "u", "scorer", 1.0, f"round/{n}") for n in (1, 2, 3))
+    async with open_log(url.format(tmp_path)) as log:
+        await log.append("s", [said("a")])
+        appends = SessionAppends(log, "s", staged=True)
+        for version, draft in enumerate((mine, equal), start=not welcome):
+            await appends.append("s", [draft], stream=stream, expected_version=version)
+        await log.append("s", [equal, another], stream=stream)
+        if welcome:
+            await appends.flush()
+        else:
+            with pytest.raises(VersionConflict):
+                await appends.flush()
+        appends.close()
+        found = [r.caller_id async for r in log.read("s", stream=stream) if r.caller_id]
+        assert found == ["round/2", "round/3", "round/1"][: 3 if welcome else 2]
 
 
 def test_a_log_in_memory_waits_for_no_clock() -> None:

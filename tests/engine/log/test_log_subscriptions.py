@@ -225,6 +225,22 @@ async def test_the_lag_counts_what_is_committed_and_not_yet_published() -> None:
         assert subscription.statistics().lag == 699
 
 
+async def test_a_tap_counts_the_records_that_were_never_published_here() -> None:
+    """Another process wrote them; subscriptions read them."""
+
+    async def fetch(session: str | None, start: int, upto: int) -> tuple[list[Record], bool]:
+        return [record(position, "s") for position in range(start + 1, upto + 1)], True
+
+    publisher = Publisher(fetch)
+    async with publisher.tap(None, 10) as tap, publisher.subscribe(None, 0) as subscription:
+        for positions, dropped in (((1, 2), 0), ((5, 6), 2), ((6, 7), 2), ((7, 9), 3)):
+            publisher.publish([record(position, "s") for position in positions])
+            assert (tap.dropped, publisher.head, publisher.end) == (dropped, *positions[1:] * 2)
+        assert [(await anext(tap)).position for _ in range(6)] == [1, 2, 5, 6, 7, 9]
+        found = [(await anext(subscription)).position for _ in range(9)]
+        assert found == list(range(1, 10))
+
+
 async def test_what_is_forgotten_while_a_batch_is_read_is_not_delivered() -> None:
     """The batch that the store has read by then still holds bodies."""
     async with open_log("memory://") as log:

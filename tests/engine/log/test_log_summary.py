@@ -16,6 +16,7 @@ from duolog.engine.events import (
     NoteTaken,
     Role,
     ScorerRef,
+    SessionClosed,
     SessionOpened,
     SnapshotTaken,
     TurnYielded,
@@ -47,6 +48,15 @@ steps = st.lists(
     min_size=1,
     max_size=12,
 )
+
+
+async def test_only_the_trace_opens_and_closes_a_session(tmp_path: Path) -> None:
+    closed = Draft(SessionClosed(reason="ended", by="engine"), "engine", "environment", 2.0)
+    async with open_log(f"{tmp_path}/a.db") as log:
+        await log.append("s", [Draft(MessageSent(text="x"), "ann", "human", 1.0)])
+        await log.append("s", [closed], stream="review")
+        assert (await log.summary("s")).state == "open"
+        assert (await log.verify()).problems == ()
 
 
 @settings(max_examples=examples(150))
