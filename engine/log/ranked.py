@@ -21,6 +21,7 @@ __all__ = (
     "Condition",
     "Dialect",
     "Ranked",
+    "RowNumbers",
     "Rows",
     "about_rows",
     "first_keys",
@@ -57,6 +58,20 @@ class Rows(NamedTuple):
 
     kind: str
     version: int
+
+
+class RowNumbers(NamedTuple):
+    """The numbers of a derived row.
+
+    Attributes:
+        session: session id.
+        position: of the last record that they rest on.
+        numbers: see ``Derived``.
+    """
+
+    session: str
+    position: int
+    numbers: tuple[float | None, ...]
 
 
 class Condition(msgspec.Struct, frozen=True, kw_only=True):
@@ -144,6 +159,16 @@ class Ranked(Protocol):
             offset: how many of the first ones are left out.
             conditions: what the sessions have to meet.
             rows: which rows order and conditions are about; None if they are about none.
+
+        Raises:
+            LogClosed: the log is closed.
+        """
+        ...
+
+    async def numbers(self, rows: Rows, sessions: Sequence[str]) -> Sequence[RowNumbers]:
+        """The numbers of the rows that some sessions have, in no particular order.
+
+        They are read without the rows' payloads, and not held to their checksums.
 
         Raises:
             LogClosed: the log is closed.

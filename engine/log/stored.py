@@ -33,7 +33,7 @@ from .leases import Leases
 from .parts import Part
 from .process import OwnProcess
 from .publisher import Publisher
-from .ranked import Condition, Rows
+from .ranked import Condition, RowNumbers, Rows
 from .searched import Phrases, SessionText
 from .subscriptions import BufferedSubscription, BufferedTap
 
@@ -100,6 +100,10 @@ class Reads(Protocol):
         rows: Rows | None,
     ) -> list[str]:
         """See ``Ranked.arranged``."""
+        ...
+
+    async def numbers(self, rows: Rows, sessions: Sequence[str]) -> list[RowNumbers]:
+        """See ``Ranked.numbers``."""
         ...
 
     async def summaries(self, sessions: Sequence[str]) -> list[SessionSummary]:
@@ -474,6 +478,11 @@ class StoredLog(Generic[B]):
         self._check_open()
         reader = self._backend.reader
         return await reader.arranged(by, descending, limit, offset, conditions, rows)
+
+    async def numbers(self, rows: Rows, sessions: Sequence[str]) -> list[RowNumbers]:
+        """The numbers of the rows of some sessions; see ``Ranked.numbers``."""
+        self._check_open()
+        return await self._backend.reader.numbers(rows, sessions)
 
     async def summaries(self, sessions: Sequence[str]) -> list[SessionSummary]:
         """The summaries of some sessions; see ``Ranked.summaries``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias, final
 
 import anyio
@@ -13,7 +13,7 @@ from anyio.lowlevel import checkpoint
 from ...engine.errors import InvalidInput
 from ...engine.log.contract import SessionSummary
 from ...engine.log.session_states import SessionStates
-from .lines import AT_ONCE, SessionLine, SessionLines
+from .lines import AT_ONCE, Measured, SessionLine, SessionLines
 from .order import BEGUN, SessionOrder, Sortable
 from .query import SessionQuery
 from .sessions import SessionIndex
@@ -149,23 +149,31 @@ class SessionList:
     async def _look_at(self, places: Sequence[int]) -> None:
         """Looks at sessions; if it is cancelled, those that it has looked at count."""
         summaries, query, lines = self._index.summaries, self.query, self._lines
+        measured: Mapping[str, Measured] = {}
         if self._needs_lines:
             met = [summaries[place] for place in places if query.admits(summaries[place])]
-            await lines.prefetch(met)
+            if query.asks_reviews:
+                await lines.prefetch(met)
+            else:
+                measured = await lines.measured(met)
         for place in places:
             summary = summaries[place]
-            line: SessionLine | None = None
+            line: SessionLine | Measured | None = None
             listed = query.admits(summary)
             if listed and self._needs_lines:
-                line = await lines.line(summary)
-                listed = query.admits_line(line)
+                numbers = measured.get(summary.session)
+                if numbers is not None and numbers.position >= summary.position:
+                    line, listed = numbers, query.admits_numbers(numbers)
+                else:
+                    line = await lines.line(summary)
+                    listed = query.admits_line(line)
             self._drop(place)
             if listed:
                 self._put(place, self._value(place, line))
             self._due.pop(place, None)
             self.looked = max(self.looked, place + 1)
 
-    def _value(self, place: int, line: SessionLine | None) -> Sortable | None:
+    def _value(self, place: int, line: SessionLine | Measured | None) -> Sortable | None:
         if not self.order.key:
             return place
         return self.order.value(self._index.summaries[place], line)

@@ -13,7 +13,7 @@ from ...engine.log.ranked import LABEL, ROW
 from ...engine.log.summary import FORGOTTEN
 from ...engine.text import natural, suggestion
 from ..columns.kept import COST, LATENCY, ROUNDS, UTILITY
-from .lines import ListedSession, SessionLine
+from .lines import ListedSession, Measured, SessionLine
 
 __all__ = ("BEGUN", "MEASURED", "SORT_KEYS", "SessionOrder", "Sortable", "parse_order")
 
@@ -89,7 +89,7 @@ class SessionOrder(msgspec.Struct, frozen=True):
     def value(
         self,
         session: SessionSummary | ListedSession,
-        line: SessionLine | ListedSession | None = None,
+        line: SessionLine | ListedSession | Measured | None = None,
     ) -> Sortable | None:
         """The value that a session is sorted by; None if it is missing.
 

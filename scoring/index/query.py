@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from fnmatch import translate
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias, get_args
@@ -21,7 +21,7 @@ from ...engine.text import suggestion
 from ..columns.kept import COST, LATENCY, REVIEWED, ROUNDS, TOLERANCE, UTILITY
 from ..columns.rows import SessionRow
 from ..trajectory.options import Options
-from .lines import SessionLine
+from .lines import Measured, SessionLine
 
 __all__ = ("KEYS", "STATES", "SessionQuery", "join_query", "parse_query", "split_query")
 
@@ -303,18 +303,25 @@ class SessionQuery(msgspec.Struct, frozen=True, kw_only=True):
             and all(ranges.hold(row.review_rating) for ranges in self.rated)
         )
 
-    def admits_measures(self, rounds: int, utility: float | None, stops: Mapping[int, int]) -> bool:
+    def admits_measures(self, rounds: int, utility: float | None, stops: Iterable[int]) -> bool:
         """As ``admits_line``, without the conditions on costs and reviews.
 
         Args:
             rounds: how many rounds have begun.
             utility: the utility after the last one; None if it is missing.
-            stops: by tolerance τ that is used up, the round after which it is.
+            stops: the tolerances τ that are used up.
         """
         return (
             all(ranges.hold(rounds) for ranges in self.rounds)
             and all(ranges.hold(utility) for ranges in self.utility)
             and all(ranges.hold_any(stops) for ranges in self.tolerances)
+        )
+
+    def admits_numbers(self, measured: Measured) -> bool:
+        """As ``admits_line``, without the conditions on reviews."""
+        stops = [tau for tau in self.taus if tau <= measured.tolerance]
+        return self.admits_measures(measured.rounds, measured.utility, stops) and (
+            not self.asks_costs or self.admits_costs(measured.cost, measured.latency)
         )
 
     def admits_costs(self, cost: float | None, latency: float | None) -> bool:

@@ -73,6 +73,7 @@ _CALLS: Final[dict[str, Callable[[Store], object]]] = {
     "drop_derived": lambda log: log.drop_derived(),
     "outdated": lambda log: cast(Ranked, log).outdated("fold 0", 1),
     "arranged": lambda log: cast(Ranked, log).arranged("task", descending=False, limit=1),
+    "numbers": lambda log: cast(Ranked, log).numbers(Rows("fold 0", 1), ["s0"]),
     "parts": lambda log: cast(Divisible, log).parts(1),
     "unread_texts": lambda log: cast(Searchable, log).unread_texts(1),
     "search_texts": lambda log: cast(Searchable, log).search_texts([["x"]], 1),

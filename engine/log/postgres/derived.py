@@ -10,7 +10,7 @@ import asyncpg
 from ...errors import LogUnavailable
 from ..contract import Derived
 from ..derived import derived_checksum, derived_problem
-from ..ranked import Dialect
+from ..ranked import Dialect, RowNumbers, Rows
 from .connection import Connection
 from .settings import Settings
 
@@ -24,6 +24,7 @@ __all__ = (
     "keep_derived",
     "outdated",
     "problems_of_derived",
+    "read_numbers",
     "read_rows",
 )
 
@@ -67,6 +68,10 @@ DIALECT: Final = Dialect(
     part="strpos({}, {}) > 0",
     lower='lower({} COLLATE "C")',
 )
+_NUMBERS: Final = """
+SELECT s.session, d.position, d.numbers FROM {schema}.summaries s
+JOIN {schema}.derived d ON d.session = s.key AND d.kind = $1 AND d.version = $2
+WHERE s.session = ANY($3::text[])"""
 _OUTDATED: Final = f"""
 SELECT s.session FROM {{schema}}.summaries s {JOINED}
 WHERE s.state <> 'forgotten' AND ({DIALECT.behind}) ORDER BY s.key"""
@@ -86,6 +91,16 @@ async def outdated(connection: Connection, schema: str, kind: str, version: int)
     else:
         found = await connection.fetch(_ALL.format(schema=schema))
     return [session for (session,) in found]
+
+
+async def read_numbers(
+    connection: Connection, schema: str, rows: Rows, sessions: Sequence[str]
+) -> list[RowNumbers]:
+    """The numbers of the rows of some sessions; see ``Ranked.numbers``."""
+    if not await is_readable(connection, schema):
+        return []
+    found = await connection.fetch(_NUMBERS.format(schema=schema), *rows, list(sessions))
+    return [RowNumbers(session, at, tuple(numbers)) for session, at, numbers in found]
 
 
 async def read_rows(

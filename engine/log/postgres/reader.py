@@ -23,6 +23,7 @@ from ..ranked import (
     ROW,
     TEXTS,
     Condition,
+    RowNumbers,
     Rows,
     about_rows,
     first_keys,
@@ -32,7 +33,7 @@ from ..ranked import (
 from ..searched import Phrases
 from ..summary import summary_of
 from .connection import LOST, PATIENCE, Connection, connect, is_lost, translate
-from .derived import DIALECT, JOINED, find_keys, is_readable, outdated, read_rows
+from .derived import DIALECT, JOINED, find_keys, is_readable, outdated, read_numbers, read_rows
 from .settings import Settings
 from .texts import found_texts, search_texts, unread_texts
 
@@ -450,6 +451,11 @@ class Reader:
             BATCH,
         )
         return [summary_of(row) for row in rows], rows[-1][0] if rows else after
+
+    async def numbers(self, rows: Rows, sessions: Sequence[str]) -> list[RowNumbers]:
+        """See ``Ranked.numbers``."""
+        read = partial(read_numbers, schema=self._schema, rows=rows, sessions=sessions)
+        return await self.call(read)
 
     async def summaries(self, sessions: Sequence[str]) -> list[SessionSummary]:
         """See ``Ranked.summaries``."""

@@ -15,7 +15,7 @@ import msgspec
 
 from ..contract import Derived
 from ..derived import derived_checksum, derived_problem
-from ..ranked import Dialect
+from ..ranked import Dialect, RowNumbers, Rows
 from ..summary import FORGOTTEN
 from .file import check_layout, unsynced
 
@@ -29,12 +29,15 @@ __all__ = (
     "keep",
     "outdated",
     "problems",
+    "read_numbers",
     "read_rows",
     "restore_table",
 )
 
 AT_ONCE: Final = 512
 """Rows in one transaction, and in one read."""
+
+_numbers: Final = msgspec.json.Decoder(tuple[float | None, ...]).decode
 
 _MAKE: Final = (
     """
@@ -84,6 +87,10 @@ DIALECT: Final = Dialect(
     part="instr({}, {}) > 0",
     lower="lower({})",
 )
+_NUMBERS: Final = """
+SELECT s.session, d.position, d.numbers FROM json_each(:sessions) c JOIN sessions s ON s.session = c.value
+JOIN derived d ON d.session = s.key AND d.kind = :kind AND d.version = :version
+WHERE json_valid(d.numbers)"""
 _OUTDATED: Final = f"""
 SELECT s.session FROM sessions s {JOINED}
 WHERE s.state <> '{FORGOTTEN}' AND ({DIALECT.behind}) ORDER BY s.key"""
@@ -143,6 +150,17 @@ def read_rows(
     return rows, found[-1][0] if found else 0
 
 
+def read_numbers(
+    connection: sqlite3.Connection, rows: Rows, sessions: Sequence[str]
+) -> list[RowNumbers]:
+    """The numbers of the rows of some sessions; see ``Ranked.numbers``."""
+    if not is_there(connection):
+        return []
+    chosen = {**rows._asdict(), "sessions": msgspec.json.encode(sessions).decode()}
+    found = connection.execute(_NUMBERS, chosen)
+    return [RowNumbers(session, at, _numbers(numbers)) for session, at, numbers in found]
+
+
 def outdated(connection: sqlite3.Connection, kind: str, version: int) -> list[str]:
     """The sessions without a current row; see ``Ranked.outdated``."""
     if not is_there(connection):
@@ -193,7 +211,7 @@ def _checked(found: tuple[Any, ...]) -> tuple[Derived | None, str]:
             version=version,
             position=position,
             payload=payload,
-            numbers=msgspec.json.decode(numbers, type=tuple[float | None, ...]),
+            numbers=_numbers(numbers),
         )
         return row, derived_problem(row, crc, state, last)
     except (msgspec.MsgspecError, TypeError) as error:

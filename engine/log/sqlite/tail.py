@@ -18,9 +18,9 @@ from ..contract import Derived, SessionSummary
 from ..parts import Part, check_count
 from ..process import OwnProcess, keep_in_forks
 from ..publisher import Publisher
-from ..ranked import Condition, Rows
+from ..ranked import Condition, RowNumbers, Rows
 from ..searched import Phrases
-from .derived import find_keys, outdated, read_rows
+from .derived import find_keys, outdated, read_numbers, read_rows
 from .file import Settings, translate
 from .file import connect as connect_file
 from .presence import FilePresence
@@ -143,6 +143,10 @@ class LogReader:
         """See ``Ranked.arranged``."""
         read = self._reader.arranged
         return await self.call(read, by, descending, limit, offset, conditions, rows)
+
+    async def numbers(self, rows: Rows, sessions: Sequence[str]) -> list[RowNumbers]:
+        """See ``Ranked.numbers``."""
+        return await self.call(read_numbers, self._reader.connection, rows, sessions)
 
     async def summaries(self, sessions: Sequence[str]) -> list[SessionSummary]:
         """See ``Ranked.summaries``."""

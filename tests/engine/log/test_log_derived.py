@@ -18,7 +18,7 @@ from duolog.engine.log.contract import Derived, Store
 from duolog.engine.log.integrity.checksum import checksum_of
 from duolog.engine.log.open import open_log
 from duolog.engine.log.postgres.settings import parse
-from duolog.engine.log.ranked import ROW, Ranked, Rows
+from duolog.engine.log.ranked import ROW, Ranked, RowNumbers, Rows
 from duolog.engine.records import Draft, Record
 from duolog.testing.postgres_server import PostgresServer
 from duolog.testing.tools import appended, collect
@@ -382,6 +382,9 @@ async def test_sessions_are_ranked_by_a_number_of_their_rows(ranking: str) -> No
         assert await best(descending=False, limit=9) == ["e", "a", "d", "c", "b"]
         assert await best(descending=True, limit=2) == ["c", "a"]
         assert await log.arranged(f"{ROW}0", descending=True, limit=1, rows=Rows(FOLD, 1)) == ["e"]
+        [found_b] = await log.numbers(Rows(FOLD, 1), ["b", "?"])
+        assert found_b == RowNumbers("b", held[1].position, (2, None))
+        assert not await log.numbers(Rows(FOLD, 2), ["b"])
         await log.append("d", [Draft(MessageSent(text="more"), "ann", "human", 2.0)])
         await log.forget("c")
         assert await log.outdated(FOLD, 1) == ["d"]  # a forgotten session does not need a row

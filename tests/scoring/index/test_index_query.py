@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import product
 from pathlib import Path
 
+import anyio
 import pytest
 from duolog import InvalidInput
-from duolog.engine.log.contract import SessionSummary
+from duolog.engine.log.contract import EventLog, SessionSummary
 from duolog.engine.log.open import open_log
 from duolog.engine.log.ranked import Ranked
-from duolog.scoring.index.order import SORT_KEYS, parse_order
+from duolog.scoring.index.lines import SessionLines
+from duolog.scoring.index.lists import SessionList
+from duolog.scoring.index.order import BEGUN, SORT_KEYS, parse_order
 from duolog.scoring.index.query import parse_query, split_query
 from duolog.scoring.index.select import select
+from duolog.scoring.index.sessions import SessionIndex
 from duolog.scoring.reviews import Review, add_review
 from duolog.testing.records import RecordWriter
 from duolog.testing.sessions import put_records
@@ -208,6 +214,18 @@ ASKED = (
 )
 
 
+@asynccontextmanager
+async def following(log: EventLog) -> AsyncIterator[SessionIndex]:
+    """An index of a log that has read all sessions."""
+    index = SessionIndex(log)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(index.run)
+        while not index.loaded:
+            await index.wait()
+        yield index
+        tasks.cancel_scope.cancel()
+
+
 @pytest.mark.parametrize("store", ["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
 async def test_a_store_that_selects_gives_what_reading_all_gives(
     store: str,
@@ -219,7 +237,7 @@ async def test_a_store_that_selects_gives_what_reading_all_gives(
     monkeypatch.setattr("duolog.scoring.index.select._FACTOR", 2)
     server = request.getfixturevalue("postgres") if store == "postgres" else None
     url = f"{tmp_path}/log.db" if server is None else server.url(schema="selects")
-    async with open_log(url) as log, open_log("memory://") as read:
+    async with open_log(url) as log, open_log("memory://") as read, AsyncExitStack() as stack:
         assert isinstance(log, Ranked)
         assert not isinstance(read, Ranked)
         for number in range(24):
@@ -240,6 +258,7 @@ async def test_a_store_that_selects_gives_what_reading_all_gives(
             for reviewed in ("s3", "s4"):
                 review = Review(tags=("dull",), rating=2)
                 await add_review(one, reviewed, "anna", review, now=lambda: 99.0)
+        index = await stack.enter_async_context(following(log))
         sorts = ("", "-utility", "sort")
         for text, sort in product(ASKED, sorts):
             query, order = parse_query(text.split()), parse_order(sort) if sort else None
@@ -247,6 +266,9 @@ async def test_a_store_that_selects_gives_what_reading_all_gives(
             for limit in (2, 30, None):
                 found = [one.session async for one in select(log, query, order, limit=limit)]
                 assert found == whole[:limit], (text, sort, limit)
+            kept = SessionList(index, SessionLines(log), query, order or BEGUN)
+            await kept.refresh()
+            assert [one.session for one in kept.page(30).sessions] == whole, (text, sort)
         for key, sign in product((*SORT_KEYS, "sort"), ("", "-")):
             order = parse_order(sign + key)
             whole = [found.session async for found in select(read, parse_query([]), order)]
