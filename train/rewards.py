@@ -68,8 +68,8 @@ class RewardTerms(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         for name in ("progress", "price", "terminal", "drop", "unproductive", "repeated"):
             value: object = getattr(self, name)
-            number = isinstance(value, int | float) and not isinstance(value, bool)
-            if not number or not math.isfinite(value):
+            number = value if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+            if not math.isfinite(number):
                 raise InvalidInput(f"{name} of a reward expects a finite number, got {value!r}")
         if self.effort not in MEASURES:
             raise InvalidInput(
