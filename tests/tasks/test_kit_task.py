@@ -8,9 +8,13 @@ import anyio
 import duolog
 import pytest
 from duolog.engine.errors import InvalidInput
-from duolog.engine.events import MessageSent, ProfileChanged, UtilityScored
+from duolog.engine.events import MessageSent, ProfileChanged, SessionClosed, UtilityScored
+from duolog.engine.loading import LoadedFrom
 from duolog.engine.records import Record
-from duolog.engine.task import NOBODY, Cell, Setting
+from duolog.engine.session.actors import playing_new
+from duolog.engine.session.decisions import NOTHING, Decision, Say
+from duolog.engine.session.view import View
+from duolog.engine.task import NOBODY, Cell, OwnPart, Setting
 from duolog.scoring.scorers.registry import ScoringSetting
 from duolog.tasks.kit import HUMAN_ALONE, TaskScorer
 from duolog.testing import Played, played
@@ -116,3 +120,25 @@ def test_the_profile_is_in_the_part_of_the_human_only() -> None:
     assert set(TASK.session(cell, Setting()).opened.private) == {"bouquet"}
     together = Cell(agent="one-stage", user="lazy", instance="0", seed=1)
     assert set(TASK.session(together, Setting()).opened.private) == {"bouquet", "user"}
+
+
+class Silent:
+    """Says that it works, and does not."""
+
+    async def decide(self, view: View) -> Decision:
+        said = any(message.actor == view.me for message in view.messages)
+        return NOTHING if said else Decision((Say("I am working on it."),), 1.0)
+
+
+async def test_who_waits_for_nothing_asks_once_and_leaves() -> None:
+    part = OwnPart(playing_new(Silent), LoadedFrom("silent.py", ""))
+    cell = Cell(agent="silent", user="feedback", instance="0", seed=1)
+    one = await played(TASK.session(cell, Setting(agents={"silent": part})))
+    said = [
+        r.event.text for r in one.trace if r.role == "human" and isinstance(r.event, MessageSent)
+    ]
+    assert len(said) == 2, "the request, and a question"
+    assert said[-1].endswith("?")
+    closed = one.trace[-1].event
+    assert isinstance(closed, SessionClosed)
+    assert (closed.reason, closed.detail) == ("abandoned", "waits in vain")

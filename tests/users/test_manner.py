@@ -68,6 +68,13 @@ REQUEST = said("A poem, please.", "human")
 BLUE = Decision((Say("I want it blue."),))
 
 
+QUIET = find_persona(OFF)
+
+
+def worth(round_: int, rating: int) -> ProgressRated:
+    return ProgressRated(round=round_, rating=rating)
+
+
 async def told(seen: View, persona: str, intent: UserIntent, rating: int = 3) -> str:
     mind = Mannered(Mind(BLUE, rating))
     [verb] = (await mind.compose(seen, find_persona(persona), intent)).verbs
@@ -248,3 +255,41 @@ async def test_people_do_not_ask_what_an_open_question_means() -> None:
     asks = f"{OFF}+queries=1".replace("+queries=0", "")
     for question in ("Is there anything else that I should know?", "Where shall I look next?"):
         assert await told(view(REQUEST, DRAWN, said(question)), asks, "answer") == "I want it blue."
+
+
+@pytest.mark.parametrize(
+    ("times", "rating", "leaves"), [(4, 2, True), (3, 2, False), (4, 3, False)]
+)
+async def test_who_hears_the_same_again_and_again_gives_up(
+    times: int, rating: int, *, leaves: bool
+) -> None:
+    heard: list[Draft] = []
+    for number in range(times):
+        heard += [
+            said("Is there anything else?"),
+            by("human", worth(number + 1, rating), actor="user"),
+        ]
+        heard += [said(f"No, {number}.", "human")]
+    decision = await Mannered(Mind(BLUE)).compose(view(REQUEST, *heard[:-1]), QUIET, "answer")
+    ends = [verb for verb in decision.verbs if isinstance(verb, Finish)]
+    assert [verb.reason for verb in ends] == (["abandoned"] if leaves else [])
+
+
+@pytest.mark.parametrize(
+    ("why", "rating", "reason"),
+    [
+        ("satisfied with the output", 2, "finished"),
+        ("settles for it", 2, "finished"),
+        ("satisfied with the output", 1, "abandoned"),
+        ("out of time", 2, "abandoned"),
+        ("out of time", 3, "finished"),
+    ],
+)
+async def test_nobody_leaves_satisfied_after_a_round_that_made_it_worse(
+    why: str, rating: int, reason: str
+) -> None:
+    mind = Mannered(Mind(Decision((Finish(why),)), rating))
+    [verb] = (await mind.compose(view(REQUEST, DRAWN, said("Here.")), QUIET, "finish")).verbs
+    assert isinstance(verb, Finish)
+    assert verb.reason == reason
+    assert not (reason == "abandoned" and verb.detail.startswith("satisfied"))

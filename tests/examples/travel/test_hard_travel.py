@@ -7,7 +7,15 @@ from random import Random
 
 import pytest
 from duolog.agents.habits import USUAL
-from duolog.engine.events import JSON, MessageSent, ProfileChanged, SessionOpened, UtilityScored
+from duolog.engine.codec import digest
+from duolog.engine.events import (
+    JSON,
+    MessageSent,
+    ProfileChanged,
+    SessionOpened,
+    SnapshotTaken,
+    UtilityScored,
+)
 from duolog.engine.records import Record
 from duolog.engine.session.view import View
 from duolog.engine.task import Cell, Setting
@@ -27,6 +35,7 @@ from duolog.examples.travel.language.reports import (
     say_understood,
     say_unmet,
 )
+from duolog.examples.travel.plan.text import render_plan
 from duolog.examples.travel.rule_agent import TravelPlanner
 from duolog.examples.travel.rule_user import Traveller
 from duolog.examples.travel.second_thoughts import give_way, second_thought, trip_as_changed
@@ -285,3 +294,54 @@ def test_a_report_says_what_was_heard_since_the_last_one() -> None:
         view_of("agent", ("user", REQUEST), ("user", "We are a group of 3."), ("agent", "Fine."))
     )
     assert "three people" not in planner.report(later, Random(1), "unchanged")
+
+
+# --- a budget that is not kept -------------------------------------------------------------------
+
+
+PLAN_TEXT = render_plan(solution_of(WORLD, 0))
+BUDGET_PROFILE = profile(Fact("budget", 500))
+OVER = "Nothing that I found keeps to your budget: this one comes to $9,000."
+
+
+def offered(*said: tuple[str, str], plan: str = PLAN_TEXT) -> View:
+    """A traveller's view of a plan, followed by these messages."""
+    seen = view_of("user", ("user", REQUEST), private=BUDGET_PROFILE)
+    draft = SnapshotTaken(content=plan, digest=digest(plan))
+    facts = [by("agent", draft, actor="agent")]
+    for who, text in said:
+        facts.append(by("agent" if who == "agent" else "human", MessageSent(text=text), actor=who))
+    events = [record.event for record in seen.records]
+    opened, request = events
+    again = View("user", "human", seed=4)
+    assert isinstance(opened, SessionOpened)
+    assert isinstance(request, MessageSent)
+    for record in records_of(opened, by("human", request, actor="user"), *facts):
+        again.feed(record)
+    return again
+
+
+def test_a_price_above_the_budget_is_named_and_then_left_at_that() -> None:
+    person, persona = Traveller(), PERSONAS["feedback"]
+    seen = offered(("agent", OVER))
+    state = person.see(seen, BUDGET_PROFILE)
+    assert person.content(state, persona) is False
+    said = person.comment(state, persona, Random(1))
+    assert said is not None
+    assert "$9,000" in said
+    assert Fact("budget", 500) in understand_message(said)
+    felt = person.rate(state, seen)
+    assert felt is not None
+    insisted = offered(
+        ("agent", OVER), ("user", said), ("agent", OVER), ("user", said), ("agent", OVER)
+    )
+    person = Traveller()
+    left = person.content(person.see(insisted, BUDGET_PROFILE), persona)
+    assert isinstance(left, str)
+    assert "the budget" in left
+
+
+def test_a_text_that_is_no_plan_contents_nobody() -> None:
+    person = Traveller()
+    state = person.see(offered(("agent", "Here."), plan="A draft."), BUDGET_PROFILE)
+    assert person.content(state, PERSONAS["lazy"]) is False

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from math import ceil
 from pathlib import Path
 
 import anyio
@@ -28,7 +29,9 @@ from duolog.engine.session.context import ActorContext
 from duolog.engine.session.runner import Session, run_session
 from duolog.engine.session.view import View
 from duolog.engine.task import NOBODY, Cell, Setting, find_task
+from duolog.engine.text import text_of
 from duolog.examples.travel.travel_task import travel_task
+from duolog.tasks.kit import READ
 from duolog.users.personas import PERSONAS
 
 TASK = travel_task()
@@ -247,3 +250,17 @@ def test_the_rules_play_on_the_benchmarks_own_instances(
 
     finals = [anyio.run(final, name) for name in task.instances(102, 0)[::10]]
     assert sum(finals) / len(finals) > 0.95
+
+
+async def test_a_traveller_alone_plans_with_the_rows_that_they_read() -> None:
+    trace = await run(session("human-alone", "proactive", 1))
+    drafts = [r.event for r in trace if isinstance(r.event, SnapshotTaken)]
+    plan = text_of(drafts[-1].content)
+    found = [r.event.observation for r in trace if isinstance(r.event, ActionResolved)]
+    lists = [one["rows"] for one in found if isinstance(one, Mapping) and "name" in one["columns"]]
+    assert lists
+    read = {str(row[0]) for rows in lists for row in rows[: max(5, ceil(READ * len(rows)))]}
+    unread = {str(row[0]) for rows in lists for row in rows} - read
+    assert unread
+    assert not [name for name in unread if name in plan]
+    assert [name for name in read if name in plan]
