@@ -68,7 +68,11 @@ class RewardTerms(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         for name in ("progress", "price", "terminal", "drop", "unproductive", "repeated"):
             value: object = getattr(self, name)
-            number = value if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+            number = (
+                value
+                if isinstance(value, int | float) and not isinstance(value, bool)
+                else math.nan
+            )
             if not math.isfinite(number):
                 raise InvalidInput(f"{name} of a reward expects a finite number, got {value!r}")
         if self.effort not in MEASURES:
