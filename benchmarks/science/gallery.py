@@ -96,7 +96,7 @@ def _number(found: Estimate) -> str:
 def _interval(found: Estimate) -> str:
     if found.low is None or found.high is None:
         return _number(found)
-    return f"{_number(found)} ({found.low:.2f}–{found.high:.2f})"
+    return f"{_number(found)} ({found.low:.2f} to {found.high:.2f})"
 
 
 def _drop(found: Estimate) -> str:

@@ -19,7 +19,6 @@ __all__ = (
     "MEAN",
     "NUMBER",
     "P_VALUE",
-    "RELATIVE",
     "SHARE",
     "SIGNED",
     "Axis",
@@ -67,8 +66,7 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         places: decimals of the number; a number without decimals has separators between thousands.
         spread: decimals of its interval.
-        percent: the number is a share, shown as a percentage.
-        relative: the interval is shown as percentages, too.
+        percent: the number is a share; it and its interval are shown as percentages.
         signed: a positive number has a plus sign.
         p: a p-value, which is shown as ``< 0.001`` if it is smaller.
     """
@@ -76,7 +74,6 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     places: int = 3
     spread: int = 2
     percent: bool = False
-    relative: bool = False
     signed: bool = False
     p: bool = False
 
@@ -92,13 +89,12 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
         return f"+{shown}" if self.signed and value > 0 and shown.strip("0.") else shown
 
     def span(self, low: float | None, high: float | None) -> str:
-        """An interval, e.g. ``.61–.68``; empty if there is none, or if its width is 0."""
+        """An interval, e.g. ``0.61 to 0.68`` or ``3 to 12%``; empty if there is none, or if its width is 0."""
         if low is None or high is None or low == high:
             return ""
-        if self.relative:
+        if self.percent:
             return f"{number(100 * low, 0)} to {number(100 * high, 0)}%"
-        ends = [number(end, self.spread, zero=False) for end in (low, high)]
-        return f"{ends[0]}{', ' if '-' in ''.join(ends) else ABSENT}{ends[1]}"
+        return f"{number(low, self.spread)} to {number(high, self.spread)}"
 
 
 NUMBER = Format()
@@ -106,7 +102,6 @@ SIGNED = Format(signed=True)
 MEAN = Format(places=2)
 COUNT = Format(places=0, spread=0)
 SHARE = Format(percent=True)
-RELATIVE = Format(percent=True, relative=True)
 P_VALUE = Format(p=True)
 
 
@@ -450,16 +445,12 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
         return [figure for section in self.sections for figure in section.figures]
 
 
-def number(value: float | None, places: int = 3, *, zero: bool = True) -> str:
-    """A number with ``places`` decimals; ``zero``: with a 0 before the point. Never -0.000."""
+def number(value: float | None, places: int = 3) -> str:
+    """A number with ``places`` decimals. Never -0.000."""
     if value is None:
         return ABSENT
     text = f"{value:,.{places}f}" if places == 0 else f"{value:.{places}f}"
-    if not text.strip("-0."):
-        text = text.removeprefix("-")
-    if not zero and places:
-        text = text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
-    return text
+    return text if text.strip("-0.") else text.removeprefix("-")
 
 
 def percent(value: float | None, places: int = 1) -> str:

@@ -542,7 +542,7 @@ def forest(comparisons: Sequence[Comparison]) -> Figure | None:
         series=(),
         panels=[panel(one, found) for one, found in drawn],
         legend=(
-            Key("p < .05 after Holm", "square"),
+            Key("p < 0.05 after Holm", "square"),
             Key("not significant, or not tested", "hollow"),
         ),
         height=0.3 + 0.3 * most,

@@ -39,7 +39,6 @@ from .document import (
     COUNT,
     MEAN,
     NUMBER,
-    RELATIVE,
     SHARE,
     Cell,
     Column,
@@ -421,7 +420,7 @@ class _Tables:
             estimates("abs.", [one for one, _ in pairs], name=f"{name} abs."),
             column(
                 "rel.",
-                [estimate(two, RELATIVE) for _, two in pairs],
+                [estimate(two, SHARE) for _, two in pairs],
                 name=f"{name} rel.",
                 joined=True,
             ),

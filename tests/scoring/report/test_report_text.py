@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 
 import pytest
 from duolog.scoring.metrics import aggregate
@@ -116,8 +117,9 @@ def test_intervals_stand_below_their_numbers() -> None:
     lines = drawn(aggregate(SESSIONS, bootstrap=200), 140)
     at = lines.index("model m")
     number, interval = lines[at + 1], lines[at + 2]
-    assert interval.split()[:3] == [".20–.40", ".60–.80", ".60–.80"]
-    assert interval.index(".20–.40") + 7 == number.index("0.300") + 5
+    intervals = re.findall(r"\S+ to \S+", interval)
+    assert intervals[:3] == ["0.20 to 0.40", "0.60 to 0.80", "0.60 to 0.80"]
+    assert interval.index("0.20 to 0.40") + 12 == number.index("0.300") + 5
     assert any("95 % bootstrap interval" in line for line in lines)
 
 
@@ -167,7 +169,7 @@ def test_where_all_is_forgotten_that_is_said() -> None:
 def test_markdown_says_how_sessions_ended() -> None:
     text = report_markdown(aggregate([SESSIONS[0]], bootstrap=0))
     assert "| Agent | N | Finished |" in text
-    assert "| one-stage | 1 | 1 (100.0%) [.21–1.00] |" in text
+    assert "| one-stage | 1 | 1 (100.0%) [21 to 100%] |" in text
 
 
 def test_intervals_are_announced_only_where_there_are_any() -> None:
@@ -215,7 +217,7 @@ def test_effort_and_hazard_have_tables_in_markdown() -> None:
     assert effort.splitlines()[0] == "| Agent | All rounds | Agent tokens | Human tokens | Ratio |"
     assert effort.splitlines()[2] == "| one-stage | 2.0 | 3,000 | 1,000 | 3.00 |"
     assert hazard.splitlines()[0] == "| Agent | Hazard after 0 | Hazard after 1 | Hazard after 2 |"
-    hazards = "| one-stage | 0.0% [.00–.66] | 50.0% [.15–.85] | 0.0% [.00–.66] |"
+    hazards = "| one-stage | 0.0% [0 to 66%] | 50.0% [15 to 85%] | 0.0% [0 to 66%] |"
     assert hazard.splitlines()[2] == hazards
     assert "by the number of unproductive rounds in a row" in notes
     assert "Hazard" not in report_markdown(aggregate(SESSIONS, bootstrap=0))
@@ -256,7 +258,9 @@ def test_markdown_has_a_row_per_group() -> None:
     assert lines[0].startswith("| Model | Agent | N | Automated baseline | First update |")
     assert lines[0].endswith("| Gain abs. | Gain rel. | Drop@1 abs. | Drop@1 rel. |")
     assert {line.count("|") for line in lines[:5]} == {lines[0].count("|")}
-    assert lines[2].startswith("| m | one-stage | 2 | 0.550 | 0.300 [.20–.40] | 0.700 [.60–.80] |")
+    assert lines[2].startswith(
+        "| m | one-stage | 2 | 0.550 | 0.300 [0.20 to 0.40] | 0.700 [0.60 to 0.80] |"
+    )
     assert "Convention formal" in lines[-1]
 
 
