@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 from ..engine.errors import InvalidInput
 
-__all__ = ("FILTERS", "MOST_RESAMPLES", "choices", "example", "numbers", "one_of", "seconds_in")
+__all__ = (
+    "FILTERS",
+    "MOST_RESAMPLES",
+    "choices",
+    "example",
+    "numbers",
+    "one_of",
+    "only_one",
+    "seconds_in",
+)
 
 FILTERS = """\b
 Filters, of which a session has to meet all:
@@ -30,6 +40,8 @@ _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
 MOST_RESAMPLES = 100_000
 """Of a bootstrap: a minute or two for a hundred sessions, and intervals that move no more."""
 
+_Name = TypeVar("_Name", bound=str)
+
 
 def example(*commands: str, note: str = "") -> str:
     """The epilog of a command's help: example commands, a line each, and a note."""
@@ -48,6 +60,18 @@ def choices(text: str, what: str) -> list[str]:
     if not names:
         raise InvalidInput(f"{what} is empty: name at least one, separated by commas")
     return names
+
+
+def only_one(given: Mapping[_Name, bool]) -> _Name | None:
+    """The option that is given, if any.
+
+    Raises:
+        InvalidInput: several are.
+    """
+    chosen = [name for name, wanted in given.items() if wanted]
+    if len(chosen) > 1:
+        raise InvalidInput(f"choose one of {', '.join(f'--{name}' for name in chosen)}")
+    return chosen[0] if chosen else None
 
 
 def one_of(text: str, what: str, known: Iterable[str]) -> list[str]:

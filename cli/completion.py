@@ -135,7 +135,7 @@ _COMPLETIONS: Final[Mapping[str, Callable[..., list[str]]]] = {
     "compare": complete_agents,
     "user": complete_users,
     "users": complete_users,
-    "scorer": complete_scorers,
+    "scorers": complete_scorers,
     "filters": complete_filters,
     "form": complete_importers,
     "session": complete_sessions,

@@ -48,6 +48,7 @@ __all__ = (
     "Repeats",
     "Resamples",
     "ResamplingSeed",
+    "RowsAsCsv",
     "Seed",
     "SessionCost",
     "SessionIds",
@@ -108,6 +109,7 @@ Resamples = Annotated[
 ]
 ResamplingSeed = Annotated[int, typer.Option(help="Seed of the resampling.")]
 NumbersAsJson = Annotated[bool, typer.Option("--json", help="Print all numbers as JSON.")]
+RowsAsCsv = Annotated[bool, typer.Option("--csv", help="Print CSV, one row per group.")]
 
 # --- servers ---------------------------------------------------------------------------------
 

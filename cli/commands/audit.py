@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -21,7 +21,7 @@ __all__ = ("audit_command",)
     epilog=example(
         "duolog run travel --users proactive,bounded --log demo.db",
         "duolog audit demo.db --against people.db",
-        "duolog audit demo.db --against people.db --format json",
+        "duolog audit demo.db --against people.db --json",
         note="People are the humans of HUMAN_LOG that have no persona, rules or model; an import of "
         "chats is such a log: duolog import --help.",
     ),
@@ -34,9 +34,6 @@ def audit_command(
         str,
         typer.Option(metavar="HUMAN_LOG", help="Path or URL of a log with real people."),
     ],
-    format_: Annotated[
-        Literal["text", "json"], typer.Option("--format", help="Tables, or JSON for programs.")
-    ] = "text",
     bootstrap: Annotated[
         int,
         typer.Option(
@@ -44,6 +41,7 @@ def audit_command(
         ),
     ] = 500,
     seed: options.ResamplingSeed = 0,
+    as_json: options.NumbersAsJson = False,
 ) -> None:
     """Compares simulated users with real humans, per persona, and measures the distance between them.
 
@@ -66,4 +64,4 @@ def audit_command(
         found = audit(simulated, people, resamples=bootstrap, seed=seed)
     except InvalidInput as error:
         raise InvalidInput(f"{log} against {against}: {error}") from None
-    print_document(audit_document(found), format_)
+    print_document(audit_document(found), "json" if as_json else "text")

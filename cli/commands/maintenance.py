@@ -204,7 +204,7 @@ def close_command(
         typer.Option("--idle", metavar="TIME", help="Time without an event: 90s, 30m, 12h, 7d."),
     ],
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="List the sessions and erase nothing.")
+        bool, typer.Option("--dry-run", help="List the sessions and close nothing.")
     ] = False,
     as_json: _Json = False,
 ) -> None:

@@ -31,9 +31,7 @@ _FILES = {"task.py.txt": "{}.py", "test_task.py.txt": "test_{}.py"}
 def new_command(
     what: Annotated[Literal["task"], typer.Argument(help="What to create: task.")],
     name: Annotated[str, typer.Argument(help="Name of the task and its module.")],
-    into: Annotated[
-        Path, typer.Option("--into", metavar="DIR", help="Folder to write to.")
-    ] = Path(),
+    directory: Annotated[Path, typer.Option(metavar="DIR", help="Where to write it.")] = Path(),
 ) -> None:
     """Writes NAME.py, a task with a utility, two agents and a user on rules, and test_NAME.py.
 
@@ -43,12 +41,14 @@ def new_command(
     from ...engine.log.exchange.output_file import OutputRules, output_file
 
     _check(name)
-    if not into.is_dir():
-        raise InvalidInput(f"no such folder: {into}")
-    paths = {template: into / made.format(name) for template, made in _FILES.items()}
+    if not directory.is_dir():
+        raise InvalidInput(f"no such folder: {directory}")
+    paths = {template: directory / made.format(name) for template, made in _FILES.items()}
     for path in paths.values():
         if path.exists() or path.is_symlink():
-            raise InvalidInput(f"{path} exists already: choose another name, or another --into")
+            raise InvalidInput(
+                f"{path} exists already: choose another name, or another --directory"
+            )
     from importlib.resources import files  # takes longer than most commands need for their help
 
     kind = "".join(part.capitalize() for part in name.split("_"))

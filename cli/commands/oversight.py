@@ -25,7 +25,7 @@ __all__ = ("oversight_command",)
     short_help="Prints how people approve, interrupt and correct agents.",
     epilog=example(
         "duolog oversight telemetry.db",
-        "duolog oversight telemetry.db task=support --by release --json",
+        "duolog oversight telemetry.db task=support --group-by release --json",
         "duolog oversight telemetry.db --follow",
         note=f"docs/measures.md gives the formula and source of each number.\n\n{FILTERS}",
     ),
@@ -33,7 +33,9 @@ __all__ = ("oversight_command",)
 def oversight_command(
     log: options.LogToRead,
     filters: options.Filters = None,
-    by: Annotated[str, typer.Option(metavar="LABEL", help="Label to group sessions by.")] = "agent",
+    group_by: Annotated[
+        str, typer.Option(metavar="LABEL", help="Label to group sessions by.")
+    ] = "agent",
     follow: Annotated[
         bool, typer.Option("--follow", help="Print the numbers again as the log grows.")
     ] = False,
@@ -50,9 +52,9 @@ def oversight_command(
     query = parse_query(filters or ())
     form: Form = "json" if as_json else "text"
     if follow:
-        run(lambda: _follow(log, by, query, form))
+        run(lambda: _follow(log, group_by, query, form))
         return
-    found = oversight_of([log], by, query)
+    found = oversight_of([log], group_by, query)
     if found.groups or as_json:
         print_document(oversight_document(found), form)
     else:

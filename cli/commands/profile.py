@@ -5,13 +5,13 @@ from __future__ import annotations
 import shlex
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .. import options
 from ..app import app
-from ..arguments import MOST_RESAMPLES, choices, example
+from ..arguments import MOST_RESAMPLES, choices, example, only_one
 from ..output import output_rules, say
 from ..runtime import collect_rarely, run
 
@@ -105,10 +105,11 @@ def profile_command(
         int, typer.Option(min=1, max=MOST_RESAMPLES, help="Resamples for intervals and certainty.")
     ] = 1000,
     dry_run: options.DryRun = False,
-    format_: Annotated[
-        Literal["text", "json", "csv", "markdown"],
-        typer.Option("--format", help="What to print on the standard output."),
-    ] = "text",
+    as_json: options.NumbersAsJson = False,
+    as_csv: options.RowsAsCsv = False,
+    as_markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print the page in Markdown.")
+    ] = False,
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the page to this file, too.")
     ] = None,
@@ -121,8 +122,10 @@ def profile_command(
     """
     from ...engine.log.exchange.output_file import check_output
     from ...experiments.profile.playing import plan_profile
-    from ..reporting import print_document
+    from ..reporting import Form, print_document
 
+    forms: dict[Form, bool] = {"json": as_json, "csv": as_csv, "markdown": as_markdown}
+    form = only_one(forms) or "text"
     rules = output_rules(force=force)
     if html is not None:
         check_output(html, rules)
@@ -148,7 +151,7 @@ def profile_command(
     found, done = _play(plan, price, bootstrap)
     numbers = _numbers(plan, found, bootstrap)
     fidelity = None if against is None else _audit(plan, against)
-    print_document(_document(plan, found, numbers, fidelity), format_)
+    print_document(_document(plan, found, numbers, fidelity), form)
     if html is not None:
         from ...engine.log.exchange.output_file import output_file
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from ...engine.errors import InvalidInput
 from .. import options
 from ..app import app
-from ..arguments import choices, example, numbers, one_of
+from ..arguments import choices, example, numbers, one_of, only_one
 from ..output import output_rules, print_json, say
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from ...engine.log.exchange.output_file import OutputRules
     from ..reporting import Analysis, Asked, Form
@@ -145,7 +145,7 @@ def report_command(
             help="Print the JSON Schema of --json, and exit.",
         ),
     ] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, one row per group.")] = False,
+    as_csv: options.RowsAsCsv = False,
     as_markdown: Annotated[
         bool, typer.Option("--markdown", help="Print the table in Markdown.")
     ] = False,
@@ -202,7 +202,7 @@ def report_command(
         "explain": explain is not None,
     }
     forms: dict[Form, bool] = {"json": as_json, "csv": as_csv, "markdown": as_markdown}
-    analysis, form = _one(analyses), _one(forms) or "text"
+    analysis, form = only_one(analyses), only_one(forms) or "text"
     if notebook is not None and (analysis or task):
         raise InvalidInput(
             "--notebook writes the report itself: leave other analyses and --task out"
@@ -318,21 +318,6 @@ def report_json(log: str) -> str:
     from ..reporting import Asked, report_of
 
     return document_json(report_document(report_of(Asked(sources=[log])), whole=False))
-
-
-_Name = TypeVar("_Name", bound=str)
-
-
-def _one(given: Mapping[_Name, bool]) -> _Name | None:
-    """The option that is given, if any.
-
-    Raises:
-        InvalidInput: several are.
-    """
-    chosen = [name for name, wanted in given.items() if wanted]
-    if len(chosen) > 1:
-        raise InvalidInput(f"choose one of {', '.join(f'--{name}' for name in chosen)}")
-    return chosen[0] if chosen else None
 
 
 def _say_written(written: Sequence[Path], directory: Path) -> None:

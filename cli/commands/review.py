@@ -23,9 +23,9 @@ __all__ = ("review_command",)
     "review",
     short_help="Adds tags, comments and ratings to sessions, or lists them.",
     epilog=example(
-        "duolog review demo.db travel-3-two-stage --tag wrong-goal --rating 2 --by anna",
-        'duolog review demo.db travel-3-two-stage --round 2 --comment "It asks again." --by anna',
-        "duolog review demo.db travel-3-two-stage --untag wrong-goal --by anna",
+        "duolog review demo.db travel-3-two-stage --tag wrong-goal --rating 2 --reviewer anna",
+        'duolog review demo.db travel-3-two-stage --round 2 --comment "It asks again." --reviewer anna',
+        "duolog review demo.db travel-3-two-stage --untag wrong-goal --reviewer anna",
         "duolog review demo.db travel-3-two-stage",
         "duolog sessions demo.db reviewer!=anna",
         "duolog report demo.db --group-by tag",
@@ -36,8 +36,8 @@ __all__ = ("review_command",)
 def review_command(
     log: options.LogToRead,
     sessions: Annotated[list[str], typer.Argument(metavar="SESSION", help="Ids of the sessions.")],
-    by: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Name of the reviewer who adds something.")
+    reviewer: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Name of the reviewer.")
     ] = None,
     tag: Annotated[
         str | None, typer.Option(metavar="TAGS", help="Tags to add, separated by commas.")
@@ -46,9 +46,7 @@ def review_command(
         str | None,
         typer.Option(metavar="TAGS", help="Tags of this reviewer to remove, separated by commas."),
     ] = None,
-    comment: Annotated[
-        str, typer.Option("--comment", "--note", metavar="TEXT", help="Comment to add.")
-    ] = "",
+    comment: Annotated[str, typer.Option(metavar="TEXT", help="Comment to add.")] = "",
     rating: Annotated[
         int | None,
         typer.Option(help="Rating from 1 (worst) to 5 (best); a later rating replaces it."),
@@ -81,22 +79,22 @@ def review_command(
         of=record,
     )
     adds = review != Review(round=round_, of=record)
-    if adds and by is None:
-        raise InvalidInput("name the reviewer: --by NAME")
+    if adds and reviewer is None:
+        raise InvalidInput("say who reviews: --reviewer NAME")
     if adds:
         review.check()
     elif (round_, record) != (None, None):
         raise InvalidInput("--round and --record say what a tag, comment or rating is about")
-    elif by is not None:
-        raise InvalidInput("--by is for adding: give --tag, --untag, --comment or --rating")
+    elif reviewer is not None:
+        raise InvalidInput("--reviewer is for adding: give --tag, --untag, --comment or --rating")
 
     async def main() -> dict[str, Reviews]:
         async with existing_log(log) as opened:
             found = [(await find_session(opened, one)).session for one in sessions]
             reviews = {}
             for session in dict.fromkeys(found):
-                if adds and by is not None:
-                    reviews[session] = await add_review(opened, session, by, review)
+                if adds and reviewer is not None:
+                    reviews[session] = await add_review(opened, session, reviewer, review)
                 else:
                     reviews[session] = await read_reviews(opened, session)
             return reviews

@@ -32,19 +32,19 @@ _BY_RUBRIC = frozenset({"rubric", "chat-rubric"})
     "score",
     short_help="Measures the sessions of a log afterwards.",
     epilog=example(
-        "duolog score runs.db --scorer retention,rule-judge",
-        "duolog score chats.db --scorer resolution",
+        "duolog score runs.db --scorers retention,rule-judge",
+        "duolog score chats.db --scorers resolution",
         "duolog score runs.db --judge-model gpt-4o --budget-cost 5",
-        "duolog score runs.db --scorer rubric --rubric rubric.toml --judge-model gpt-4o",
-        "duolog score runs.db --scorer my_scorers.py:Brevity --session a,b",
-        "duolog score postgresql://ann@db.example/work --scorer rule-judge --follow --workers 4",
+        "duolog score runs.db --scorers rubric --rubric rubric.toml --judge-model gpt-4o",
+        "duolog score runs.db --scorers my_scorers.py:Brevity --session a,b",
+        "duolog score postgresql://ann@db.example/work --scorers rule-judge --follow --workers 4",
         note="New measurements are added; existing ones are never replaced or "
         "made again. If you run the same command again, it continues.",
     ),
 )
 def score_command(
     log: options.LogToRead,
-    scorer: Annotated[
+    scorers: Annotated[
         str | None,
         typer.Option(
             metavar="NAMES",
@@ -115,11 +115,11 @@ def score_command(
         raise InvalidInput("--follow scores all sessions: leave --session out")
     from ..scoring import ScoreOptions, ScoringRun
 
-    if scorer is None and judge_model is None:
-        scorer = run(lambda: _default_scorer(log))
+    if scorers is None and judge_model is None:
+        scorers = run(lambda: _default_scorer(log))
     options = ScoreOptions(
         log=log,
-        scorers=_scorers(scorer, judge_model, rubric),
+        scorers=_scorers(scorers, judge_model, rubric),
         judge=judge_model,
         rubric=None if rubric is None else str(rubric),
         rounds=rounds,
@@ -167,7 +167,7 @@ def score_command(
         raise typer.Exit(_FAILED)
 
 
-def _scorers(scorer: str | None, judge: str | None, rubric: Path | None) -> tuple[str, ...]:
+def _scorers(given: str | None, judge: str | None, rubric: Path | None) -> tuple[str, ...]:
     """Names of the scorers that the options ask for; a model that is named rates progress unless another asks it.
 
     Raises:
@@ -175,16 +175,16 @@ def _scorers(scorer: str | None, judge: str | None, rubric: Path | None) -> tupl
     """
     from ...scoring.scorers.registry import find_scorer
 
-    names = [] if scorer is None else choices(scorer, "--scorer")
+    names = [] if given is None else choices(given, "--scorers")
     asking = [name for name in names if find_scorer(name).asks_model]
     if judge is not None and not asking:
         names.append(_MODEL_JUDGE)
     if not names:
-        raise InvalidInput("say what to score by: --scorer NAMES, or --judge-model MODEL")
+        raise InvalidInput("say what to score by: --scorers NAMES, or --judge-model MODEL")
     if judge is None and asking:
-        raise InvalidInput(f"--scorer {asking[0]} asks a model: name it with --judge-model")
+        raise InvalidInput(f"--scorers {asking[0]} asks a model: name it with --judge-model")
     if rubric is not None and not _BY_RUBRIC & set(names):
-        raise InvalidInput("--rubric is for --scorer rubric or chat-rubric")
+        raise InvalidInput("--rubric is for --scorers rubric or chat-rubric")
     return tuple(dict.fromkeys(names))
 
 
@@ -199,7 +199,7 @@ async def _default_scorer(where: str) -> str:
         async for record in log.read_all():
             if record.kind == "SnapshotTaken":
                 raise InvalidInput(
-                    "say what to score by: --scorer NAMES, or --judge-model MODEL (sessions of this log have "
+                    "say what to score by: --scorers NAMES, or --judge-model MODEL (sessions of this log have "
                     "an output; for chats without one the default is resolution)"
                 )
             if record.kind == "FeedbackGiven" and "feedback" not in names:

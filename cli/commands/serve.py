@@ -35,7 +35,7 @@ _SCORERS = ("rule-judge", "retention", "feedback")
     epilog=example(
         "duolog serve --log telemetry.db --port 8720",
         "duolog serve --log telemetry.db --scorers rule-judge,retention",
-        "duolog serve --log telemetry.db --retention 90d",
+        "duolog serve --log telemetry.db --forget-after 90d",
         "duolog serve --log telemetry.db --host 0.0.0.0 --token-file token.txt",
         note="GET /openapi.json describes the interface. Needs the extra duolog[web]. Any OpenTelemetry "
         "exporter of OTLP/HTTP can send spans of models, tools and agents to /v1/traces "
@@ -67,11 +67,11 @@ def serve_command(
     trusted_proxy: options.TrustedProxy = None,
     redact: options.Redact = None,
     streams: Annotated[int, typer.Option(min=1, help="Maximum number of event streams.")] = 512,
-    retention: Annotated[
+    forget_after: Annotated[
         str | None,
         typer.Option(
             metavar="AGE",
-            help="Erase sessions whose last record is older, once an hour: 12h, 90d or 2w.",
+            help="Erase sessions whose last record is older; looks once an hour: 12h, 90d or 2w.",
         ),
     ] = None,
 ) -> None:
@@ -81,7 +81,7 @@ def serve_command(
 
     chosen = [] if scorers is None else one_of(scorers, "--scorers", _SCORERS)
     token = given_token(token_file)
-    keep = None if retention is None else duration(retention, "--retention")
+    keep = None if forget_after is None else duration(forget_after, "--forget-after")
     bound = bind(host, port, guarded=token is not None)
     try:
         most = open_files(connections + SPARE) - SPARE

@@ -28,7 +28,7 @@ _WEIGHT = 1000.0  # far beyond what is worth trying, and far from an overflow
     short_help="Fits the rules of the adaptive agent to a task, and writes them to a file.",
     epilog=example(
         "duolog tune travel --output trips.toml",
-        "duolog tune shop.py:Shop --trials 20 --sessions 4 --seeds 1,2 --persona proactive",
+        "duolog tune shop.py:Shop --trials 20 --sessions 4 --seeds 1,2 --users proactive",
         "duolog run travel --agents two-stage,adaptive:trips.toml --seed 21",
         note="The rules say when the agent asks, when it leaves the lead to the human, and when it hands "
         "over. They are fitted on rules, with no model: a trial plays sessions × seeds × personas. The same "
@@ -43,12 +43,14 @@ def tune_command(
     ] = None,
     trials: Annotated[int, typer.Option(min=1, help="Number of rules to try.")] = 60,
     sessions: Annotated[
-        int, typer.Option(min=1, help="Instances of each seed, with each persona.")
+        int, typer.Option(min=1, help="Sessions per seed and persona, from the first instance on.")
     ] = 6,
     seeds: Annotated[str, typer.Option(metavar="NUMBERS", help="Seeds to train on.")] = "1,2,3,4,5",
-    persona: Annotated[
+    users: Annotated[
         str | None,
-        typer.Option(metavar="NAMES", help="Users to train with.", show_default="all of the task"),
+        typer.Option(
+            metavar="NAMES", help="Personas to train with.", show_default="all of the task"
+        ),
     ] = None,
     drop: Annotated[
         float, typer.Option(min=0, max=_WEIGHT, help="Weight of the drop at τ = 2.")
@@ -87,7 +89,7 @@ def tune_command(
     if find_spec("optuna") is None:
         raise MissingExtra("tune", "tuning")
     found = named_task(task, dataset).task
-    users = one_of(persona, "--persona", found.users) if persona else list(found.users)
+    personas = one_of(users, "--users", found.users) if users else list(found.users)
     path = output or Path(f"{found.name}-rules.toml")
     rules = output_rules(force=force)
     check_output(path, rules)
@@ -95,7 +97,7 @@ def tune_command(
     from ..text.run_progress import TrialProgress
 
     wanted = Fit(
-        users=tuple(users),
+        users=tuple(personas),
         seeds=numbers(seeds, "--seeds"),
         sessions=sessions,
         trials=trials,

@@ -159,7 +159,7 @@ def chosen_labels(columns: Columns, group_by: Sequence[str] | None) -> tuple[str
     for name in group_by:
         if name == TAG and len(columns) and name not in present:
             raise InvalidInput(
-                "no reviewer has tagged a session to group by: duolog review LOG SESSION --tag TAG --by NAME"
+                "no reviewer has tagged a session to group by: duolog review LOG SESSION --tag TAG --reviewer NAME"
             )
         if len(columns) and name not in present:
             known = suggestion(name, present) if present else "; sessions have none"

@@ -39,7 +39,7 @@ def test_it_compares_each_persona_with_people(
     people = chats(tmp_path)
     capsys.readouterr()
     audit = ["audit", simulated, "--against", people, "--bootstrap", "20"]
-    assert main([*audit, "--format", "json"]) == 0
+    assert main([*audit, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["people"], found["left_out"], found["resamples"]) == (3, 0, 20)
     assert [(one["simulated"], one["sessions"]) for one in found["personas"]] == [
@@ -83,7 +83,7 @@ def test_real_chats(
     log = str(tmp_path / "lmsys.db")
     assert main(["import", str(source), "--log", log]) == 0
     capsys.readouterr()
-    assert main(["audit", simulated, "--against", log, "--format", "json"]) == 0
+    assert main(["audit", simulated, "--against", log, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["people"] == 10
     words = next(g for g in found["personas"][0]["measures"] if g["measure"] == "turn_length")

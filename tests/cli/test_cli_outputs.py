@@ -91,7 +91,7 @@ OUTPUTS = {
 
 READ = {
     "bundle": ("a.db", "--licence", "CC0-1.0", "--bootstrap", "0"),
-    "tune": ("travel", "--trials", "1", "--sessions", "1", "--seeds", "1", "--persona", "lazy"),
+    "tune": ("travel", "--trials", "1", "--sessions", "1", "--seeds", "1", "--users", "lazy"),
     "profile": ("polisher", "--tasks", "finance", "--bootstrap", "9", "--log", "a.db"),
 }
 """The argument before the option, for commands that do not take a log."""
@@ -112,7 +112,7 @@ INPUTS = {
 }
 """Options that name what a command reads, or the directory of a response cache or tables."""
 
-FOLDERS = {("new", "--into")}
+FOLDERS = {("new", "--directory")}
 """Options that name a folder for files with other names, and never replace a file."""
 
 

@@ -29,7 +29,7 @@ def log(tmp_path: Path) -> str:
 
 
 def test_it_prints_groups_by_any_label(log: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["oversight", log, "--by", "release", "--json"]) == 0
+    assert main(["oversight", log, "--group-by", "release", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["by"] == "release"
     assert [found["groups"][name]["approve_everything"] for name in "12"] == [1.0, 0.0]
@@ -37,12 +37,12 @@ def test_it_prints_groups_by_any_label(log: str, capsys: pytest.CaptureFixture[s
     assert "v7 (1)" in capsys.readouterr().out
     assert main(["oversight", log, "release=3"]) == 0
     assert "no session that meets this" in capsys.readouterr().err
-    assert main(["oversight", log, "--by", "relase"]) == 2
+    assert main(["oversight", log, "--group-by", "relase"]) == 2
     assert "no session has a label 'relase' to group by" in capsys.readouterr().err
 
 
 def test_a_report_has_the_same_numbers(log: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["oversight", log, "--by", "release", "--json"]) == 0
+    assert main(["oversight", log, "--group-by", "release", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert main(["report", log, "--oversight", "--group-by", "release", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == found
@@ -74,7 +74,7 @@ def test_it_follows_a_log(
 
     waits: list[float] = []
     monkeypatch.setattr("duolog.scoring.oversight.anyio", SimpleNamespace(sleep=until_changed))
-    assert main(["oversight", log, "--follow", "--by", "release", "--json"]) == 130
+    assert main(["oversight", log, "--follow", "--group-by", "release", "--json"]) == 130
     before, after = json.JSONDecoder(), capsys.readouterr().out
     first, end = before.raw_decode(after)
     second, _ = before.raw_decode(after[end:].lstrip())

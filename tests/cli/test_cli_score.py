@@ -111,12 +111,12 @@ def refused(capsys: Capture, log: Path, *more: str) -> str:
 
 
 def test_it_measures_once_and_says_what_it_did(menus: Path, capsys: Capture) -> None:
-    first, _ = score(capsys, menus, "--scorer", "rule-judge,retention")
+    first, _ = score(capsys, menus, "--scorers", "rule-judge,retention")
     counts = {one["scorer"]: one for one in first["scorers"]}
     assert counts["rule-judge@2"]["added"] > 0
     assert counts["retention@3"]["added"] > 0
     assert first["added"] == sum(one["added"] for one in first["scorers"])
-    again, _ = score(capsys, menus, "--scorer", "rule-judge,retention")
+    again, _ = score(capsys, menus, "--scorers", "rule-judge,retention")
     assert again["added"] == 0
     assert {one["scorer"]: one["known"] for one in again["scorers"]} == {
         name: one["added"] for name, one in counts.items()
@@ -125,9 +125,9 @@ def test_it_measures_once_and_says_what_it_did(menus: Path, capsys: Capture) -> 
 
 def test_it_says_so_to_a_person_too(chats: Path, capsys: Capture) -> None:
     capsys.readouterr()
-    assert main(["score", str(chats), "--scorer", "rule-judge"]) == 0
+    assert main(["score", str(chats), "--scorers", "rule-judge"]) == 0
     first = capsys.readouterr().out
-    assert main(["score", str(chats), "--scorer", "rule-judge"]) == 0
+    assert main(["score", str(chats), "--scorers", "rule-judge"]) == 0
     again = capsys.readouterr().out
     assert first.startswith("rule-judge@2: 6 measurements added")
     assert again.startswith("rule-judge@2: 0 measurements added, 6 there already")
@@ -135,14 +135,14 @@ def test_it_says_so_to_a_person_too(chats: Path, capsys: Capture) -> None:
 
 
 def test_what_it_adds_counts_in_the_report(chats: Path, capsys: Capture) -> None:
-    score(capsys, chats, "--scorer", "rule-judge")
+    score(capsys, chats, "--scorers", "rule-judge")
     assert main(["report", str(chats), "--json"]) == 0
     [group] = json.loads(capsys.readouterr().out)["groups"]
     assert group["counts"]["unrated_sessions"] == 0
 
 
 def test_a_plain_chat_has_a_utility_by_the_words_of_its_human(chats: Path, capsys: Capture) -> None:
-    scored, _ = score(capsys, chats, "--scorer", "resolution")
+    scored, _ = score(capsys, chats, "--scorers", "resolution")
     assert scored["added"] == 6
     assert main(["report", str(chats), "--json"]) == 0
     [group] = json.loads(capsys.readouterr().out)["groups"]
@@ -151,13 +151,13 @@ def test_a_plain_chat_has_a_utility_by_the_words_of_its_human(chats: Path, capsy
 
 def test_what_was_erased_is_not_scored(menus: Path, capsys: Capture) -> None:
     assert main(["forget", str(menus), "chat-7", "--yes"]) == 0
-    found, _ = score(capsys, menus, "--scorer", "retention")
+    found, _ = score(capsys, menus, "--scorers", "retention")
     assert (found["sessions"], found["forgotten"]) == (4, 1)
     assert found["scorers"][0]["sessions"] == 3
 
 
 def test_only_some_sessions(menus: Path, own: Path, capsys: Capture) -> None:
-    found, _ = score(capsys, menus, "--scorer", f"{own}:made", "--session", "menu-1-two")
+    found, _ = score(capsys, menus, "--scorers", f"{own}:made", "--session", "menu-1-two")
     assert (found["sessions"], found["scorers"][0]["sessions"]) == (1, 1)
 
 
@@ -166,21 +166,21 @@ def test_only_some_sessions(menus: Path, own: Path, capsys: Capture) -> None:
 
 @pytest.mark.parametrize("name", ["half_of_it", "made"])
 def test_a_scorer_out_of_a_file(name: str, menus: Path, own: Path, capsys: Capture) -> None:
-    found, _ = score(capsys, menus, "--scorer", f"{own}:{name}")
+    found, _ = score(capsys, menus, "--scorers", f"{own}:{name}")
     assert found["added"] > 0
 
 
 def test_a_scorer_that_is_for_some_sessions_only(
     menus: Path, chats: Path, own: Path, capsys: Capture
 ) -> None:
-    found, _ = score(capsys, menus, "--scorer", f"{own}:picky", "--rounds", "human-turn")
+    found, _ = score(capsys, menus, "--scorers", f"{own}:picky", "--rounds", "human-turn")
     assert {one["scorer"] for one in found["scorers"]} == {"picky@human-turn"}
-    assert "picky scored nothing: only menus" in refused(capsys, chats, "--scorer", f"{own}:picky")
+    assert "picky scored nothing: only menus" in refused(capsys, chats, "--scorers", f"{own}:picky")
 
 
 def test_a_scorer_that_fails_is_said(menus: Path, own: Path, capsys: Capture) -> None:
     for added in (True, False):  # and it stays so
-        found, _ = score(capsys, menus, "--scorer", f"{own}:Failing", code=1)
+        found, _ = score(capsys, menus, "--scorers", f"{own}:Failing", code=1)
         [one] = found["scorers"]
         assert (one["error"], bool(one["added"])) == (f"ValueError: not today{AT}", added)
         assert one["failed"] > 0
@@ -203,21 +203,21 @@ def test_a_scorer_that_fails_is_said(menus: Path, own: Path, capsys: Capture) ->
 def test_what_is_no_scorer_is_refused(
     name: str, message: str, chats: Path, own: Path, capsys: Capture
 ) -> None:
-    assert message in refused(capsys, chats, "--scorer", name.format(own=own))
+    assert message in refused(capsys, chats, "--scorers", name.format(own=own))
 
 
 def test_a_file_that_breaks_is_refused(chats: Path, tmp_path: Path, capsys: Capture) -> None:
     path = tmp_path / "broken_scorers.py"
     path.write_text("1 / 0\n", encoding="utf-8")
-    assert "ZeroDivisionError" in refused(capsys, chats, "--scorer", f"{path}:x")
+    assert "ZeroDivisionError" in refused(capsys, chats, "--scorers", f"{path}:x")
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--scorer", "rubric"], "--scorer rubric asks a model: name it with --judge"),
-        (["--scorer", "retention", "--rubric", "x"], "--rubric is for --scorer rubric"),
-        (["--scorer", "retention", "--session", "nobody"], "no session 'nobody'"),
+        (["--scorers", "rubric"], "--scorers rubric asks a model: name it with --judge"),
+        (["--scorers", "retention", "--rubric", "x"], "--rubric is for --scorers rubric"),
+        (["--scorers", "retention", "--session", "nobody"], "no session 'nobody'"),
     ],
 )
 def test_options_that_do_not_fit(
@@ -234,14 +234,14 @@ def test_chats_without_an_output_have_a_default_and_outputs_have_none(
     assert "resolution@" in out + err
     assert "scoring by resolution" in err
     assert refused(capsys, menus).startswith(
-        "say what to score by: --scorer NAMES, or --judge-model MODEL"
+        "say what to score by: --scorers NAMES, or --judge-model MODEL"
     )
 
 
 def test_a_log_that_cannot_be_written_is_a_line(chats: Path, capsys: Capture) -> None:
     with closing(sqlite3.connect(chats)) as connection:
         connection.execute("PRAGMA user_version = 99")  # of a newer Duolog
-    said = refused(capsys, chats, "--scorer", "rule-judge", "--concurrency", "1000000000000")
+    said = refused(capsys, chats, "--scorers", "rule-judge", "--concurrency", "1000000000000")
     assert "it can be read, and not written" in said
 
 
@@ -309,7 +309,7 @@ def test_a_rubric(server: OpenAIServer, menus: Path, tmp_path: Path, capsys: Cap
     rubric.write_text(
         '[[criterion]]\nname = "clear"\ndescription = "Is it clear?"\n', encoding="utf-8"
     )
-    options = ["--scorer", "rubric", "--judge-model", MODEL, "--api-base", server.url]
+    options = ["--scorers", "rubric", "--judge-model", MODEL, "--api-base", server.url]
     found, _ = score(capsys, menus, *options, "--rubric", str(rubric))
     [one] = found["scorers"]
     assert one["scorer"].startswith("rubric@")

@@ -23,7 +23,7 @@ IDS = ["menu-1-two-stage-ab12", "menu-1-auto-cd34"]
         ("duolog run trav", ["travel"]),
         ("duolog run travel --agents one-stage,t", ["one-stage,two-stage"]),
         ("duolog run travel --users l", ["lazy"]),
-        ("duolog score {log} --scorer rub", ["rubric"]),
+        ("duolog score {log} --scorers rub", ["rubric"]),
         ("duolog import x --format cog", ["cogym"]),
         ("duolog show {log} menu-1", IDS),
         ("duolog replay {log} --session menu-1-a", IDS[1:]),

@@ -74,7 +74,7 @@ def test_what_reads_a_log_finds_the_task_again(shop: Path, capsys: Capture) -> N
     drops = done(capsys, "counterfactual", "a.db", "--tau", "1", "--continuations", "1")
     assert re.search(r"^clerk +customer +shop", drops, re.MULTILINE)
     assert "shop@1: 0 measurements added" in done(
-        capsys, "score", "a.db", "--scorer", "shop.py:Shop"
+        capsys, "score", "a.db", "--scorers", "shop.py:Shop"
     )
 
 
@@ -252,4 +252,4 @@ def test_new_overwrites_nothing_and_takes_no_name_of_a_module(shop: Path, capsys
         refused(capsys, "new", "task", name)
     done(capsys, "new", "task", "my_shop")
     assert "MyShop = SimpleTask(" in Path("my_shop.py").read_text(encoding="utf-8")
-    refused(capsys, "new", "task", "other", "--into", "nowhere")
+    refused(capsys, "new", "task", "other", "--directory", "nowhere")

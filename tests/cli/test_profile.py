@@ -16,7 +16,7 @@ def profiled(
     capsys: pytest.CaptureFixture[str], log: Path, *more: str, code: int = 0
 ) -> dict[str, Any]:
     capsys.readouterr()
-    assert main(["profile", *more, *QUICK, "--log", str(log), "--format", "json"]) == code
+    assert main(["profile", *more, *QUICK, "--log", str(log), "--json"]) == code
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     return found
 
@@ -51,7 +51,7 @@ def test_the_page_has_the_verdict_its_evidence_and_what_it_cannot_know(
         "--secret",
         "only-we-know",
     ]
-    assert main([*told, "--html", str(page), "--format", "markdown"]) == 0
+    assert main([*told, "--html", str(page), "--markdown"]) == 0
     shown = capsys.readouterr().out
     verdict, _, rest = shown.partition("**Kind of collaborator**")
     assert verdict.startswith(

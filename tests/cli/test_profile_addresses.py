@@ -128,7 +128,7 @@ def test_an_agent_that_fails_is_not_taken_for_one_that_does_nothing(
 ) -> None:
     server.answer = lambda body: Answer(tool_calls=[("submit", '{"content": 3}')])
     told = ["profile", f"served=openai:{server.url}#m-1", "--tasks", "finance", "--bootstrap", "20"]
-    assert main([*told, "--log", str(tmp_path / "p.db"), "--format", "markdown"]) == 0
+    assert main([*told, "--log", str(tmp_path / "p.db"), "--markdown"]) == 0
     shown = capsys.readouterr().out
     assert "12 of 24 sessions failed." in shown
     assert "Nothing is known of it with served" in shown

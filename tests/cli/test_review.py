@@ -24,14 +24,14 @@ def reviewed(dinner: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         "wrong-goal,slow",
         "--rating",
         "2",
-        "--note",
+        "--comment",
         "It never asked.",
-        "--by",
+        "--reviewer",
         "anna",
     ]
     assert main(["review", log, DINNER, *added]) == 0
-    assert main(["review", log, DINNER, "--tag", "slow", "--rating", "3", "--by", "ben"]) == 0
-    assert main(["review", log, DINNER, "--round", "1", "--rating", "1", "--by", "ben"]) == 0
+    assert main(["review", log, DINNER, "--tag", "slow", "--rating", "3", "--reviewer", "ben"]) == 0
+    assert main(["review", log, DINNER, "--round", "1", "--rating", "1", "--reviewer", "ben"]) == 0
     capsys.readouterr()
     return Path(log)
 
@@ -112,11 +112,11 @@ def test_agreement_compares_reviewers_with_each_other_and_with_judges(
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--tag", "slow"], "--by"),
-        (["--by", "anna"], "--comment"),
-        (["--rating", "7", "--by", "anna"], "1 to 5"),
+        (["--tag", "slow"], "--reviewer"),
+        (["--reviewer", "anna"], "--comment"),
+        (["--rating", "7", "--reviewer", "anna"], "1 to 5"),
         (["--round", "1"], "--round"),
-        (["--untag", "slwo", "--by", "ben"], "'slow'"),
+        (["--untag", "slwo", "--reviewer", "ben"], "'slow'"),
     ],
 )
 def test_wrong_input_is_one_line(

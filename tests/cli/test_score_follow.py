@@ -25,7 +25,7 @@ from duolog.engine.log.open import open_log
 from duolog.engine.records import TRACE
 from duolog.engine.scorers.driver import ScorerStatistics
 
-SCORERS = ("--scorer", "retention,rule-judge")
+SCORERS = ("--scorers", "retention,rule-judge")
 
 LOUD = """
 from duolog import Score, SnapshotUtility

@@ -20,7 +20,7 @@ TUNE = [
     "1",
     "--seeds",
     "1,2",
-    "--persona",
+    "--users",
     "lazy",
 ]
 RUN = ["run", "travel", "--users", "lazy", "--sessions", "2", "--seed", "9"]
@@ -95,7 +95,7 @@ def test_what_is_no_setting_is_refused_in_a_line(
     ("arguments", "why"),
     [
         (["tune", "nothing"], "unknown task 'nothing'"),
-        (["tune", "travel", "--persona", "grumpy"], "--persona: unknown value 'grumpy'"),
+        (["tune", "travel", "--users", "grumpy"], "--users: unknown value 'grumpy'"),
         (["tune", "travel", "--price", "inf"], "--price expects at most 1000, got 'inf'"),
         (["tune", "travel", "--seeds", "a"], "--seeds expects whole numbers"),
         (["tune", "travel", "--output", "no/such/place.toml"], "no/such"),

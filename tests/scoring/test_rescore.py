@@ -88,10 +88,10 @@ def test_an_unknown_scorer_is_one_clear_line(
     path = f"{tmp_path}/demo.db"
     main(["run", "travel", "--agents", "auto", "--sessions", "1", "--log", path])
     capsys.readouterr()
-    assert main(["score", path, "--scorer", "applause"]) == 2
+    assert main(["score", path, "--scorers", "applause"]) == 2
     err = capsys.readouterr().err
     assert "'applause'" in err
     assert "travel" in err
     assert err.count("\n") == 1
-    assert main(["score", path, "--scorer", "travel", "--json"]) == 0
+    assert main(["score", path, "--scorers", "travel", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["added"] == 0

@@ -143,7 +143,7 @@ def test_the_report_of_an_import_is_that_of_the_reference(
 ) -> None:
     log = tmp_path / "log.db"
     assert main(["import", str(SAMPLES / source), "--log", str(log)]) == 0
-    assert main(["score", str(log), "--scorer", "resolution"]) in (0, 2)
+    assert main(["score", str(log), "--scorers", "resolution"]) in (0, 2)
     assert of_file(log, capsys) == []
 
 
