@@ -31,8 +31,8 @@ from ..engine.session.actors import Player
 from ..engine.session.context import ActorContext
 from ..engine.session.runner import Session, run_session
 from ..engine.session.sharing import lease_name
+from ..interop.workbench.participation.host import NewSession, Offer
 from ..interop.workbench.session.forking import ForkRequest
-from ..interop.workbench.take.host import NewSession, Offer
 from ..tasks.kit import HUMAN_ALONE
 from ..users.remote_person import RemotePerson
 from .chat import ChatSession

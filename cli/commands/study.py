@@ -274,7 +274,7 @@ async def _serve(
     from ...interop.workbench.access.guard import HostNames
     from ...interop.workbench.access.identity import Access
     from ...interop.workbench.app import PARTS, make_bench, make_workbench
-    from ...interop.workbench.take.routes import take_part
+    from ...interop.workbench.participation.routes import participation
 
     access = Access(token or recruits.secret("operator"), life=90 * _DAY)
     stopping = anyio.Event()
@@ -298,7 +298,11 @@ async def _serve(
         workbench = make_bench(
             log, access, name=places.sessions.name, http=limits, stopping=stopping
         )
-        parts = (*PARTS, take_part(host), study_part(people, recruits, Sittings(people, host, log)))
+        parts = (
+            *PARTS,
+            participation(host),
+            study_part(people, recruits, Sittings(people, host, log)),
+        )
         hosts = HostNames(names, any_address=names[-1] in ("0.0.0.0", "::"))
         app_ = make_workbench(
             workbench, hosts, parts, open_at=OPEN, guest_of=guests(people, recruits)

@@ -209,8 +209,8 @@ async def _serve(
     from ...interop.workbench.alerts.rules import parse_rule
     from ...interop.workbench.alerts.sending import send_alerts, webhook
     from ...interop.workbench.app import PARTS, make_bench, make_workbench
-    from ...interop.workbench.take.host import NewSession
-    from ...interop.workbench.take.routes import take_part
+    from ...interop.workbench.participation.host import NewSession
+    from ...interop.workbench.participation.routes import participation
     from ...scoring.trajectory.options import Options
 
     alerts = [parse_rule(rule) for rule in rules]
@@ -246,7 +246,7 @@ async def _serve(
             api_base=reach.api_base,
         )
         if not read_only:
-            parts = (*PARTS, take_part(host))
+            parts = (*PARTS, participation(host))
             workbench = workbench._replace(places=workbench.places | {"/new"})
         hosts = HostNames(names, any_address=names[-1] in ("0.0.0.0", "::"))
         app = make_workbench(workbench, hosts, parts, proxy_header=proxy_header)

@@ -32,7 +32,7 @@ __all__ = (
     "ReadFile",
     "SavingNeeded",
     "World",
-    "outlook",
+    "projection",
 )
 
 _MOST_PLANS: Final = 4
@@ -132,7 +132,7 @@ class ComparePlans(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     study: _Share = 0
 
 
-def outlook(plan: Plan, budget: Budget, age: int, income: int, study: int) -> Mapping[str, JSON]:
+def projection(plan: Plan, budget: Budget, age: int, income: int, study: int) -> Mapping[str, JSON]:
     """The projected outcome of a plan, as `Project` shows it.
 
     Args:
@@ -221,12 +221,12 @@ def _needed(world: World, asked: SavingNeeded) -> JSON:
 
 
 def _project(world: World, asked: Project) -> JSON:
-    return dict(outlook(asked.plan, world.budget, asked.age, asked.income, asked.study))
+    return dict(projection(asked.plan, world.budget, asked.age, asked.income, asked.study))
 
 
 def _compare(world: World, asked: ComparePlans) -> JSON:
     rows = [
-        outlook(plan, world.budget, asked.age, asked.income, asked.study) for plan in asked.plans
+        projection(plan, world.budget, asked.age, asked.income, asked.study) for plan in asked.plans
     ]
     columns = list(rows[0])
     return {"columns": columns, "rows": [[row[name] for name in columns] for row in rows]}

@@ -23,7 +23,7 @@ __all__ = (
     "Known",
     "Rules",
     "hear",
-    "outlook_key",
+    "projection_key",
     "spending_of",
 )
 
@@ -77,7 +77,7 @@ class Finds(msgspec.Struct, kw_only=True):
         rules: of its place.
         bad_year: loss in a bad year in per cent, by share of stocks.
         needed: savings needed a month, by (target, years, stocks).
-        rows: outlooks by `outlook_key`.
+        rows: projections by `projection_key`.
         failed: an action was refused.
     """
 
@@ -118,7 +118,7 @@ class Finds(msgspec.Struct, kw_only=True):
                 goals = _as(_Goals, action.arguments)
                 table = _as(_Table, found)
                 for plan, row in zip(goals.plans, table.rows, strict=True):
-                    key_ = outlook_key(plan, goals.age, goals.income, goals.study)
+                    key_ = projection_key(plan, goals.age, goals.income, goals.study)
                     self.rows[key_] = dict(zip(table.columns, row, strict=True))
 
 
@@ -159,7 +159,7 @@ def _as(kind: type[_T], found: object) -> _T:
     return msgspec.convert(found, kind)
 
 
-def outlook_key(plan: Plan, age: int, income: int, study: int) -> str:
+def projection_key(plan: Plan, age: int, income: int, study: int) -> str:
     """Names what a plan was projected for."""
     return repr((*msgspec.structs.astuple(plan), age, income, study))
 

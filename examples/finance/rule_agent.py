@@ -20,7 +20,7 @@ from ...engine.session.decisions import Act, Decision, Submit
 from ...engine.session.view import View
 from ...tasks.rule_agent import Question, RuleAgent, Standing
 from ...tasks.views import Outcomes
-from .knowledge import Costs, File, Finds, Known, Rules, hear, outlook_key, spending_of
+from .knowledge import Costs, File, Finds, Known, Rules, hear, projection_key, spending_of
 from .language.advice import FOLLOW_UPS, QUESTIONS, say_figure, say_understood
 from .language.statements import Fact
 from .plan import Plan, render_plan
@@ -40,7 +40,7 @@ class Draft(NamedTuple):
 
     Attributes:
         plan: the proposed plan.
-        row: its outlook, see ``actions.outlook``.
+        row: its projection, see ``actions.projection``.
     """
 
     plan: Plan
@@ -195,7 +195,7 @@ def _premium(basis: _Basis, cover: int) -> int:
 
 
 def _key(plan: Plan, values: Mapping[Topic, int]) -> str:
-    return outlook_key(plan, values["age"], values["income"], values["study"])
+    return projection_key(plan, values["age"], values["income"], values["study"])
 
 
 # --- the rule-driven adviser ----------------------------------------------------------------------

@@ -11,7 +11,7 @@ from ...engine.errors import InvalidInput, SessionClosedError
 from ...engine.events import JSON, ConditionAssigned
 from ...engine.log.contract import EventLog
 from ...engine.session.context import ActorContext
-from ...interop.workbench.take.host import NewSession
+from ...interop.workbench.participation.host import NewSession
 from ...scoring.columns.log import folded
 from ...scoring.columns.rows import trajectory_of
 from ...scoring.report.tidy import tidy_rows

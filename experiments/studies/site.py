@@ -366,7 +366,7 @@ def _prose(text: str) -> Html:
 
 
 def _seat_address(session: str) -> str:
-    return f"/take?{urlencode({'id': session})}"
+    return f"/participate?{urlencode({'id': session})}"
 
 
 def _stranger() -> Response:

@@ -11,8 +11,8 @@ from duolog.engine.log.contract import EventLog
 from duolog.engine.log.open import open_log
 from duolog.experiments.workbench import SessionHost
 from duolog.interop.workbench.app import PARTS
-from duolog.interop.workbench.take.host import NewSession
-from duolog.interop.workbench.take.routes import take_part
+from duolog.interop.workbench.participation.host import NewSession
+from duolog.interop.workbench.participation.routes import participation
 from duolog.testing.sessions import put_records
 from playwright.async_api import Page
 from starlette.routing import Route
@@ -96,7 +96,7 @@ async def test_every_page_is_for_everybody() -> None:
         await fill(log)
         host = SessionHost(log, tasks, task=TASK)
         session = await host.begin(NewSession(task=TASK, agents=("keeper",)))
-        parts = (*PARTS, take_part(host))
+        parts = (*PARTS, participation(host))
         async with working(log, parts=parts, alerts=("tau=2",)) as (_, port):
             base = f"http://127.0.0.1:{port}"
             watched = Watched(await browser.new_page())
@@ -130,7 +130,7 @@ async def test_every_page_is_for_everybody() -> None:
             await check(page, "an error")
             watched.complaints.clear()  # the browser reports the status
             await page.goto(link)
-            await page.wait_for_url(f"**/take?id={session}")
+            await page.wait_for_url(f"**/participate?id={session}")
             await page.wait_for_selector("#connection[data-state=live]")
             await page.wait_for_selector("#brief-text section")
             await check(page, "taking part")
@@ -156,7 +156,7 @@ async def test_every_page_is_for_everybody() -> None:
 async def test_every_route_is_closed_to_whom_it_is_not_for(role: str) -> None:
     async with open_log("memory://") as log, anyio.create_task_group() as tasks:
         await fill(log)
-        parts = (*PARTS, take_part(SessionHost(log, tasks)))
+        parts = (*PARTS, participation(SessionHost(log, tasks)))
         async with visiting(log, role, parts=parts) as visitor:
             routes = [route for part in parts for route in part(visitor.workbench)]
             for route in routes:

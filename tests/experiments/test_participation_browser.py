@@ -14,8 +14,8 @@ from duolog.engine.log.open import open_log
 from duolog.experiments.workbench import SessionHost
 from duolog.interop.workbench.access.identity import Access, Identity
 from duolog.interop.workbench.app import PARTS
-from duolog.interop.workbench.take.host import NewSession
-from duolog.interop.workbench.take.routes import take_part
+from duolog.interop.workbench.participation.host import NewSession
+from duolog.interop.workbench.participation.routes import participation
 from playwright.async_api import expect
 from workbench import SECRET, working
 
@@ -33,7 +33,7 @@ async def test_two_people_and_an_agent_in_two_browsers() -> None:
     ):
         host = SessionHost(log, tasks, task=TASK)
         session = await host.begin(NewSession(task=TASK, agents=("keeper",), people=2))
-        async with working(log, parts=(*PARTS, take_part(host))) as (_, port):
+        async with working(log, parts=(*PARTS, participation(host))) as (_, port):
             pages = []
             for actor in ("user", "user-2"):
                 token = Access(SECRET).token(Identity("participant", actor, session))
@@ -109,7 +109,7 @@ async def test_hostile_markdown_neither_ends_the_page_nor_runs() -> None:
     ):
         host = SessionHost(log, tasks, task=TASK)
         session = await host.begin(NewSession(task=TASK, agents=("keeper",), people=1))
-        async with working(log, parts=(*PARTS, take_part(host))) as (_, port):
+        async with working(log, parts=(*PARTS, participation(host))) as (_, port):
             token = Access(SECRET).token(Identity("participant", "user", session))
             watched = Watched(await (await browser.new_context()).new_page())
             page = watched.page

@@ -13,9 +13,9 @@ from duolog.engine.log.open import open_log
 from duolog.experiments.workbench import SessionHost
 from duolog.interop.workbench.access.identity import Access, Identity
 from duolog.interop.workbench.app import PARTS
+from duolog.interop.workbench.participation.host import NewSession
+from duolog.interop.workbench.participation.routes import participation
 from duolog.interop.workbench.state import WorkbenchLimits
-from duolog.interop.workbench.take.host import NewSession
-from duolog.interop.workbench.take.routes import take_part
 from duolog.testing.tools import collect
 from playwright.async_api import Page
 from workbench import SECRET, working
@@ -39,7 +39,7 @@ async def test_two_tabs_of_one_person_over_a_bad_connection() -> None:
     ):
         host = SessionHost(log, tasks, task=TASK)
         session = await host.begin(NewSession(task=TASK, agents=("keeper",)))
-        parts = (*PARTS, take_part(host))
+        parts = (*PARTS, participation(host))
         token = Access(SECRET).token(Identity("participant", "user", session))
         async with (
             working(log, parts=parts, limits=WorkbenchLimits(heartbeat=0.2)) as (_, port),

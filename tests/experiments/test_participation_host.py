@@ -15,8 +15,8 @@ from duolog.engine.log.open import open_log
 from duolog.experiments.workbench import SessionHost
 from duolog.interop.workbench.access.identity import Identity
 from duolog.interop.workbench.app import PARTS
-from duolog.interop.workbench.take.host import NewSession
-from duolog.interop.workbench.take.routes import EFFORT, take_part
+from duolog.interop.workbench.participation.host import NewSession
+from duolog.interop.workbench.participation.routes import EFFORT, participation
 from duolog.testing.tools import collect
 from workbench import Visitor, visiting
 
@@ -42,7 +42,7 @@ def act(session: str, act: str, actor: str = "user", **more: object) -> dict[str
 
 
 async def done(visitor: Visitor, body: dict[str, object]) -> int:
-    answer = await visitor.post("/v1/take/act", body)
+    answer = await visitor.post("/v1/participate/act", body)
     assert answer.status_code == 200, answer.text
     version: int = answer.json()["version"]
     return version
@@ -64,7 +64,7 @@ async def until(log: EventLog, session: str, kind: str) -> None:
 async def test_what_is_sent_again_is_done_once() -> None:
     async with open_log("memory://") as log, hosting(log) as host:
         session = await host.begin(WANTED)
-        async with visiting(log, parts=(*PARTS, take_part(host))) as visitor:
+        async with visiting(log, parts=(*PARTS, participation(host))) as visitor:
             said = act(session, "say", text="milk")
             version = await done(visitor, said)
             assert await done(visitor, said) == version
@@ -77,17 +77,18 @@ async def test_what_is_sent_again_is_done_once() -> None:
 async def test_a_text_that_is_made_from_an_older_version_is_refused_and_merged() -> None:
     async with open_log("memory://") as log, hosting(log) as host:
         session = await host.begin(WANTED)
-        async with visiting(log, parts=(*PARTS, take_part(host))) as visitor:
+        async with visiting(log, parts=(*PARTS, participation(host))) as visitor:
             base = await done(visitor, act(session, "submit", content="eggs\nflour", base=None))
             await done(visitor, act(session, "say", text="milk"))
             await until(log, session, "SnapshotTaken")
             mine = "eggs, six\nflour"
             refused = await visitor.post(
-                "/v1/take/act", act(session, "submit", content=mine, base=base)
+                "/v1/participate/act", act(session, "submit", content=mine, base=base)
             )
             assert refused.status_code == 409
             merged = await visitor.post(
-                "/v1/take/merge", {"session": session, "actor": "user", "base": base, "mine": mine}
+                "/v1/participate/merge",
+                {"session": session, "actor": "user", "base": base, "mine": mine},
             )
             assert merged.json()["text"] == "eggs, six\nflour\nmilk"
             assert merged.json()["conflicts"] == 0
@@ -95,23 +96,23 @@ async def test_a_text_that_is_made_from_an_older_version_is_refused_and_merged()
             taken = await done(
                 visitor, act(session, "submit", content=merged.json()["text"], base=latest)
             )
-            shown = await visitor.data("/v1/take/output", session=session, actor="user")
+            shown = await visitor.data("/v1/participate/output", session=session, actor="user")
     assert shown["version"] == taken
 
 
 async def test_an_approval_waits_for_its_answer_and_a_stop_does_not() -> None:
     async with open_log("memory://") as log, hosting(log) as host:
         session = await host.begin(WANTED)
-        async with visiting(log, parts=(*PARTS, take_part(host))) as visitor:
+        async with visiting(log, parts=(*PARTS, participation(host))) as visitor:
             await done(visitor, act(session, "say", text="send it"))
             await until(log, session, "ApprovalAsked")
             [asked] = [r for r in await collect(log.read(session)) if r.kind == "ApprovalAsked"]
             await visitor.post(
-                "/v1/take/act", act(session, "stop", reason="abandoned", detail="enough")
+                "/v1/participate/act", act(session, "stop", reason="abandoned", detail="enough")
             )
             assert (await log.summary(session)).state == "abandoned"
             late = await visitor.post(
-                "/v1/take/act", act(session, "approve", asked=asked.version, approved=True)
+                "/v1/participate/act", act(session, "approve", asked=asked.version, approved=True)
             )
     assert late.status_code in (400, 409, 422)
     assert "abandoned" in late.json()["message"]
@@ -149,7 +150,7 @@ async def test_several_people_and_agents_in_one_session() -> None:
             ("user-2", "human"),
             ("agent-2", "agent"),
         ]
-        async with visiting(log, parts=(*PARTS, take_part(host))) as visitor:
+        async with visiting(log, parts=(*PARTS, participation(host))) as visitor:
             await done(visitor, act(session, "say", actor="user-2", text="milk"))
             await until(log, session, "SnapshotTaken")
 
@@ -158,7 +159,7 @@ async def test_only_what_is_offered_is_run() -> None:
     async with (
         open_log("memory://") as log,
         hosting(log) as host,
-        visiting(log, parts=(*PARTS, take_part(host))) as visitor,
+        visiting(log, parts=(*PARTS, participation(host))) as visitor,
     ):
         for wanted, why in (
             ({"task": TASK, "agents": ["exec:rm -r /"]}, "unknown agent 'exec:rm"),
@@ -166,7 +167,7 @@ async def test_only_what_is_offered_is_run() -> None:
             ({"task": TASK, "agents": ["keeper"], "people": 99}, "1 to 8 people"),
             ({"task": TASK, "agents": []}, "1 to 4 agents"),
         ):
-            answer = await visitor.post("/v1/take/begin", wanted)
+            answer = await visitor.post("/v1/participate/begin", wanted)
             assert answer.status_code in (400, 422), answer.text
             assert why in answer.json()["message"]
 
@@ -182,40 +183,40 @@ async def test_each_role_may_do_its_own_and_sees_no_more() -> None:
     async with open_log("memory://") as log, hosting(log) as host:
         session = await host.begin(NewSession(task=TASK, agents=("keeper",), people=2))
         other = await host.begin(NewSession(task=TASK, agents=("keeper",), seed=2))
-        parts = (*PARTS, take_part(host))
+        parts = (*PARTS, participation(host))
         ann = Identity("participant", "user", session)
         async with visiting(log, who=ann, parts=parts) as visitor:
-            assert (await visitor.get("/take", id=session)).status_code == 200
+            assert (await visitor.get("/participate", id=session)).status_code == 200
             assert (
-                await visitor.post("/v1/take/act", act(session, "say", text="hi"))
+                await visitor.post("/v1/participate/act", act(session, "say", text="hi"))
             ).status_code == 200
             for path in ("/new", "/sessions", "/session"):
                 assert (await visitor.get(path, id=session)).status_code == 403
-            assert (await visitor.get("/take", id=other)).status_code == 403
+            assert (await visitor.get("/participate", id=other)).status_code == 403
             for body in (
                 act(session, "say", actor="user-2", text="as somebody else"),
                 act(other, "say", text="elsewhere"),
             ):
-                assert (await visitor.post("/v1/take/act", body)).status_code == 403
+                assert (await visitor.post("/v1/participate/act", body)).status_code == 403
             for path in ("stream", "output", "state"):
-                asked = await visitor.get(f"/v1/take/{path}", session=other, actor="user")
+                asked = await visitor.get(f"/v1/participate/{path}", session=other, actor="user")
                 assert asked.status_code == 403
-            assert (await visitor.post("/v1/take/begin", {})).status_code == 403
+            assert (await visitor.post("/v1/participate/begin", {})).status_code == 403
         async with visiting(log, "viewer", parts=parts) as visitor:
-            assert (await visitor.get("/take", id=session)).status_code == 403
+            assert (await visitor.get("/participate", id=session)).status_code == 403
             assert (
-                await visitor.post("/v1/take/act", act(session, "say", text="hi"))
+                await visitor.post("/v1/participate/act", act(session, "say", text="hi"))
             ).status_code == 403
         async with visiting(log, "operator", parts=parts) as visitor:
-            assert (await visitor.get("/take", id="nowhere")).status_code == 404
-            bad = await visitor.post("/v1/take/act", {"act": "say"})
+            assert (await visitor.get("/participate", id="nowhere")).status_code == 404
+            bad = await visitor.post("/v1/participate/act", {"act": "say"})
             assert bad.status_code in (400, 422)
 
 
 async def test_effort_is_recorded_beside_the_trace() -> None:
     async with open_log("memory://") as log, hosting(log) as host:
         session = await host.begin(WANTED)
-        async with visiting(log, parts=(*PARTS, take_part(host))) as visitor:
+        async with visiting(log, parts=(*PARTS, participation(host))) as visitor:
             seen = {
                 "session": session,
                 "actor": "user",
@@ -223,7 +224,7 @@ async def test_effort_is_recorded_beside_the_trace() -> None:
                 "typing": 2.5,
                 "inserted": 9,
             }
-            assert (await visitor.post("/v1/take/effort", seen)).status_code == 200
+            assert (await visitor.post("/v1/participate/effort", seen)).status_code == 200
         [record] = await collect(log.read(session, stream=EFFORT))
     effort = record.event
     assert isinstance(effort, EffortObserved)
@@ -236,20 +237,20 @@ async def test_of_two_copies_one_runs_a_session_and_the_other_takes_it_over(tmp_
     async with open_log(url) as one, open_log(url) as other:
         async with (
             hosting(other) as second,
-            visiting(other, parts=(*PARTS, take_part(second))) as at,
+            visiting(other, parts=(*PARTS, participation(second))) as at,
         ):
             async with (
                 hosting(one) as first,
-                visiting(one, parts=(*PARTS, take_part(first))) as visitor,
+                visiting(one, parts=(*PARTS, participation(first))) as visitor,
             ):
                 session = await first.begin(WANTED)
                 said = act(session, "say", text="milk")
                 version = await done(visitor, said)
                 await until(other, session, "MessageSent")
-                refused = await at.post("/v1/take/act", said)
+                refused = await at.post("/v1/participate/act", said)
                 assert refused.status_code == 503  # the page tries again
                 assert "another copy" in refused.json()["message"]
-                shown = await at.data("/v1/take/output", session=session, actor="user")
+                shown = await at.data("/v1/participate/output", session=session, actor="user")
                 assert shown["text"] == "milk"
             assert await done(at, said) == version
             await done(at, act(session, "say", text="eggs"))

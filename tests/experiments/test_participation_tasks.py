@@ -13,8 +13,8 @@ from duolog.engine.rounds import is_act
 from duolog.experiments.workbench import SessionHost
 from duolog.interop.workbench.access.identity import Access, Identity
 from duolog.interop.workbench.app import PARTS
-from duolog.interop.workbench.take.host import NewSession
-from duolog.interop.workbench.take.routes import take_part
+from duolog.interop.workbench.participation.host import NewSession
+from duolog.interop.workbench.participation.routes import participation
 from duolog.testing.tools import collect
 from playwright.async_api import Page, expect
 from workbench import SECRET, working
@@ -47,7 +47,7 @@ async def test_a_person_plays_a_shipped_task_from_brief_to_end(task: str) -> Non
     ):
         host = SessionHost(log, tasks, task=task)
         session = await host.begin(NewSession(task=task, agents=("one-stage",)))
-        async with working(log, parts=(*PARTS, take_part(host))) as (_, port):
+        async with working(log, parts=(*PARTS, participation(host))) as (_, port):
             token = Access(SECRET).token(Identity("participant", "user", session))
             watched = Watched(await browser.new_page())
             page = watched.page

@@ -145,7 +145,7 @@ def _doors() -> dict[str, Callable[[bytes, random.Random], None]]:  # noqa: C901
     from duolog.interop.workbench.access.identity import Access, Identity
     from duolog.interop.workbench.app import make_bench, make_workbench
     from duolog.interop.workbench.markup.text import rich_text
-    from duolog.interop.workbench.take.merging import merge, stretches
+    from duolog.interop.workbench.participation.merging import merge, stretches
     from duolog.scoring.display.diff import changes
     from duolog.train.hosted import UserEndpoint, user_app
     from starlette.exceptions import HTTPException

@@ -6,7 +6,7 @@ import pytest
 from duolog.engine.events import JSON, SessionOpened
 from duolog.engine.session.context import ActorContext
 from duolog.engine.task import Cell, Setting, find_task
-from duolog.interop.workbench.take.entries import shown_entry
+from duolog.interop.workbench.participation.entries import shown_entry
 from duolog.scoring.display.cards import card_of, in_words
 from duolog.testing import records_of
 from duolog.users.person_commands import private_text

@@ -107,7 +107,7 @@ export class Editor {
   /** Shows a version in place of what is there, unless that is changed before the version has come. */
   async take(version) {
     const before = this.box.value;
-    const found = await get("/v1/take/output", { ...this.who, version: version ?? "" });
+    const found = await get("/v1/participate/output", { ...this.who, version: version ?? "" });
     if (version !== this.latest && version !== null) return; // a newer one has arrived meanwhile
     if (this.box.value !== before) {
       this.offer(this.author);
@@ -123,7 +123,7 @@ export class Editor {
   /** Shows each change by others since the text that they accepted, to accept, change or undo. */
   async judge() {
     if (this.accepted === null) this.accept(this.original); // the first draft is new as a whole
-    const found = await post("/v1/take/changes", { ...this.who, text: this.accepted ?? "" });
+    const found = await post("/v1/participate/changes", { ...this.who, text: this.accepted ?? "" });
     if (found.version !== this.base || this.dirty) return; // it has changed meanwhile: it is judged again
     const author = this.other;
     this.waiting = found.stretches;
@@ -216,8 +216,8 @@ export class Editor {
   /** Puts both together, for the person to look through and save. */
   async merge() {
     const mine = this.box.value;
-    const merged = await post("/v1/take/merge", { ...this.who, base: this.base, mine });
-    const latest = await get("/v1/take/output", { ...this.who, version: merged.version ?? "" });
+    const merged = await post("/v1/participate/merge", { ...this.who, base: this.base, mine });
+    const latest = await get("/v1/participate/output", { ...this.who, version: merged.version ?? "" });
     if (this.box.value !== mine) return; // typed on meanwhile: the choice stands again
     this.settle(merged.version, latest.text);
     this.box.value = merged.text;
@@ -232,7 +232,7 @@ export class Editor {
 
   /** The text stays as it is typed, and is to follow the newest version. */
   async keepMine() {
-    const latest = await get("/v1/take/output", { ...this.who, version: this.latest ?? "" });
+    const latest = await get("/v1/participate/output", { ...this.who, version: this.latest ?? "" });
     this.settle(latest.version, latest.text);
     this.keep();
     this.say("yours is kept; save it to share it");
@@ -274,7 +274,7 @@ export class Editor {
     const version = this.versions.value;
     if (!version) return;
     const before = this.box.value;
-    const found = await get("/v1/take/output", { ...this.who, version });
+    const found = await get("/v1/participate/output", { ...this.who, version });
     if (this.box.value !== before) {
       this.versions.value = "";
       return; // typed on meanwhile: it can be chosen again

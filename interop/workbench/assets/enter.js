@@ -9,7 +9,7 @@ export const destination = (search, session) => {
   const to = new URLSearchParams(search).get("to") ?? "";
   const safe = /^\/(?![/\\])[^\u0000-\u001f]*$/.test(to) && !to.startsWith("/enter");
   if (safe && to !== "/") return to;
-  return session ? `/take?id=${encodeURIComponent(session)}` : "/sessions";
+  return session ? `/participate?id=${encodeURIComponent(session)}` : "/sessions";
 };
 
 const enter = async (token) => {

@@ -53,7 +53,7 @@ byId("new").addEventListener("submit", async (event) => {
   event.preventDefault();
   said.textContent = "Beginning …";
   try {
-    const begun = await post("/v1/take/begin", {
+    const begun = await post("/v1/participate/begin", {
       task: task.value,
       agents: Array.from(agents.querySelectorAll("input"))
         .filter((box) => box.checked)
@@ -66,14 +66,14 @@ byId("new").addEventListener("submit", async (event) => {
     const links = Object.entries(begun.links);
     const own = /** @type {HTMLButtonElement | null} */ (event.submitter)?.value !== "invite";
     if (own && links.length === 1) {
-      location.assign(`/take?id=${encodeURIComponent(begun.session)}`);
+      location.assign(`/participate?id=${encodeURIComponent(begun.session)}`);
       return;
     }
     said.textContent = own
       ? "Send each other person a link; the first seat is yours."
       : "Send each person a link.";
     const address = (actor) =>
-      `/take?id=${encodeURIComponent(begun.session)}&as=${encodeURIComponent(actor)}`;
+      `/participate?id=${encodeURIComponent(begun.session)}&as=${encodeURIComponent(actor)}`;
     byId("links").replaceChildren(
       make(
         "ul",

@@ -27,8 +27,8 @@ from duolog.experiments.studies.site import OPEN, guests, study_part
 from duolog.experiments.workbench import SessionHost
 from duolog.interop.workbench.access.identity import Access
 from duolog.interop.workbench.app import PARTS, make_bench, make_workbench
+from duolog.interop.workbench.participation.routes import participation
 from duolog.interop.workbench.state import WorkbenchLimits
-from duolog.interop.workbench.take.routes import take_part
 
 ROOT = Path(__file__).resolve().parents[3]
 TASK = f"{ROOT / 'tests' / 'support' / 'participation_task.py'}:ShoppingTask"
@@ -132,7 +132,7 @@ class Browser:
         acts = ({"act": "say", "text": "milk"}, {"act": "stop", "reason": "finished", "detail": ""})
         for number, act in enumerate(acts):
             body = {**act, **who, "id": f"act-{place}-{number}-00"}
-            answer = await self.client.post("/v1/take/act", json=body)
+            answer = await self.client.post("/v1/participate/act", json=body)
             assert answer.status_code == 200, answer.text
 
     async def rate(self, place: int) -> None:
@@ -170,7 +170,11 @@ async def serving(plan: Path, reads: tuple[float, float] = (1e6, 1e6)) -> AsyncI
             name="lists.db",
             limits=WorkbenchLimits(reads=reads, writes=(1e6, 1e6)),
         )
-        parts = (*PARTS, take_part(host), study_part(people, recruits, Sittings(people, host, log)))
+        parts = (
+            *PARTS,
+            participation(host),
+            study_part(people, recruits, Sittings(people, host, log)),
+        )
         app = make_workbench(
             workbench, None, parts, open_at=OPEN, guest_of=guests(people, recruits)
         )

@@ -20,8 +20,8 @@ from duolog.experiments.studies.running import Sittings
 from duolog.experiments.studies.site import OPEN, study_part
 from duolog.experiments.workbench import SessionHost
 from duolog.interop.workbench.app import PARTS
+from duolog.interop.workbench.participation.routes import participation
 from duolog.interop.workbench.state import WorkbenchLimits
-from duolog.interop.workbench.take.routes import take_part
 from playwright.async_api import Browser, Page, expect
 from workbench import working
 
@@ -77,7 +77,11 @@ async def serving(plan: Path, port: int = 0) -> AsyncIterator[tuple[People, Stor
     ):
         people = await read_people(study, people_log, log)
         host = SessionHost(log, tasks)
-        parts = (*PARTS, take_part(host), study_part(people, recruits, Sittings(people, host, log)))
+        parts = (
+            *PARTS,
+            participation(host),
+            study_part(people, recruits, Sittings(people, host, log)),
+        )
         limits = WorkbenchLimits(reads=(1e6, 1e6), writes=(1e6, 1e6))
         async with working(log, port=port, parts=parts, open_at=OPEN, limits=limits) as (_, at):
             yield people, log, f"http://127.0.0.1:{at}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from duolog.interop.workbench.take.merging import Stretch, stretches
+from duolog.interop.workbench.participation.merging import Stretch, stretches
 
 
 def accepting(text: str, one: Stretch) -> str:

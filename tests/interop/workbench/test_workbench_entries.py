@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from duolog.engine.events import JSON, ActionResolved, ActionTaken
 from duolog.engine.records import Record
-from duolog.interop.workbench.take.entries import ShownEntry, shown_entry
+from duolog.interop.workbench.participation.entries import ShownEntry, shown_entry
 from duolog.testing.records import RecordWriter
 
 

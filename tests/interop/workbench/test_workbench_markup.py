@@ -11,9 +11,9 @@ from duolog.interop.workbench.access.identity import Identity
 from duolog.interop.workbench.markup import records
 from duolog.interop.workbench.markup.html import Html, join, tag
 from duolog.interop.workbench.markup.text import TEXT_LIMIT, markdown, plain, rich_text
+from duolog.interop.workbench.participation.entries import shown_entry
 from duolog.interop.workbench.session.reading import SessionReading
 from duolog.interop.workbench.session.transcript import Transcript
-from duolog.interop.workbench.take.entries import shown_entry
 from duolog.scoring.trajectory.options import Options
 from duolog.testing import by
 

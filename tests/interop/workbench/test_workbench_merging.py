@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from duolog.interop.workbench.take.merging import MINE, SEPARATOR, THEIRS, merge
+from duolog.interop.workbench.participation.merging import MINE, SEPARATOR, THEIRS, merge
 from hypothesis import given
 from hypothesis import strategies as st
 

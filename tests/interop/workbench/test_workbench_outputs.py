@@ -8,7 +8,7 @@ from typing import cast
 from duolog.engine.log.contract import EventLog
 from duolog.engine.log.open import open_log
 from duolog.engine.records import TRACE, Record
-from duolog.interop.workbench.take.outputs import Outputs
+from duolog.interop.workbench.participation.outputs import Outputs
 from duolog.testing.records import RecordWriter
 from duolog.testing.sessions import put_records
 

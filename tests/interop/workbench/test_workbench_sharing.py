@@ -15,7 +15,7 @@ from duolog.experiments.workbench import SessionHost
 from duolog.interop.workbench.access.identity import Access, Identity
 from duolog.interop.workbench.access.sharing import Links
 from duolog.interop.workbench.app import PARTS
-from duolog.interop.workbench.take.routes import take_part
+from duolog.interop.workbench.participation.routes import participation
 from duolog.testing.records import RecordWriter
 from duolog.testing.sessions import put_records
 from workbench import BASE, SECRET, Visitor, story, visiting, working
@@ -162,7 +162,7 @@ async def test_a_link_seats_one_person_in_an_open_session_and_is_revoked() -> No
             if not script.records:
                 script.opened(participants=(Participant(name="ben", role="human"),))
             await put_records(log, script.records)
-        parts = (*PARTS, take_part(SessionHost(log, tasks)))
+        parts = (*PARTS, participation(SessionHost(log, tasks)))
         async with visiting(log, parts=parts) as operator, guest(operator) as ben:
             seats = (await operator.data("/v1/links"))["seats"]
             assert [(one["session"], one["actor"]) for one in seats] == [("p", "ben"), ("s", "ann")]
@@ -171,12 +171,12 @@ async def test_a_link_seats_one_person_in_an_open_session_and_is_revoked() -> No
                 assert (await operator.post("/v1/links/make", body | wrong)).status_code == 400
             token = (await operator.post("/v1/links/make", body)).json()["token"]
             assert (await ben.post("/enter", json={"token": token})).json()["role"] == "participant"
-            assert (await ben.get("/take?id=p")).status_code == 200
-            assert (await ben.get("/take?id=s")).status_code == 403
+            assert (await ben.get("/participate?id=p")).status_code == 200
+            assert (await ben.get("/participate?id=s")).status_code == 403
             assert (await ben.get("/sessions")).status_code == 403
             [link] = await operator.workbench.links.listed()
             assert (await operator.post("/v1/links/revoke", {"id": link.id})).status_code == 200
-            assert (await ben.get("/take?id=p")).status_code in (303, 401)
+            assert (await ben.get("/participate?id=p")).status_code in (303, 401)
         tasks.cancel_scope.cancel()
 
 

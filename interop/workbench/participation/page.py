@@ -43,7 +43,7 @@ def take_contents(session: str, actor: str, sitting: Sitting) -> Sequence[Node]:
             tag("h1", sitting.title),
             tag("p", "", id="time", class_="quiet", role="timer"),
             _stop(),
-            class_="take-top",
+            class_="participate-top",
         ),
         tag("p", "", id="trouble", class_="problem", role="alert", hidden=True),
         tag(

@@ -50,7 +50,7 @@ from .requests import (
     decode_merging,
 )
 
-__all__ = ("EFFORT", "take_part")
+__all__ = ("EFFORT", "participation")
 
 EFFORT: Final = "workbench@1"
 """The measurement stream of what pages observe of people's effort."""
@@ -62,7 +62,7 @@ _DIGITS: Final = 16
 _decode_new = msgspec.json.Decoder(NewSession).decode
 
 
-def take_part(host: Host) -> Part:
+def participation(host: Host) -> Part:
     """The part of the workbench in which people take part in sessions that a host runs."""
 
     def routes(workbench: Workbench) -> Sequence[Route]:
@@ -76,12 +76,15 @@ def take_part(host: Host) -> Part:
         }
         return (
             Route("/new", operators(own.new_page)),
-            Route("/v1/take/begin", operators(own.begin), methods=["POST"]),
-            Route("/take", own.page),
-            Route("/v1/take/stream", own.stream),
-            Route("/v1/take/output", own.output),
-            Route("/v1/take/state", own.state),
-            *(Route(f"/v1/take/{name}", call, methods=["POST"]) for name, call in posts.items()),
+            Route("/v1/participate/begin", operators(own.begin), methods=["POST"]),
+            Route("/participate", own.page),
+            Route("/v1/participate/stream", own.stream),
+            Route("/v1/participate/output", own.output),
+            Route("/v1/participate/state", own.state),
+            *(
+                Route(f"/v1/participate/{name}", call, methods=["POST"])
+                for name, call in posts.items()
+            ),
         )
 
     return routes
@@ -128,8 +131,8 @@ class _Routes:
             identity_of(request),
             "Working together",
             *take_contents(who.session, who.actor, _sitting(await self._opening(who.session))),
-            script="take.js",
-            kind="take-page",
+            script="participate.js",
+            kind="participate-page",
         )
 
     async def _who(self, request: Request, session: str, actor: str) -> _Who:

@@ -234,7 +234,7 @@ if (place.dataset.until) {
 const join = async () => {
   for (let wait = 500; ; wait = Math.min(wait * 2, 8000)) {
     try {
-      const seat = await post("/v1/take/join", who, AbortSignal.timeout(JOIN));
+      const seat = await post("/v1/participate/join", who, AbortSignal.timeout(JOIN));
       offerActions(seat.actions);
       return;
     } catch (error) {
@@ -252,7 +252,7 @@ const look = async () => {
   if (closed || document.hidden || looking) return;
   looking = true;
   try {
-    const state = await get("/v1/take/state", who);
+    const state = await get("/v1/participate/state", who);
     if (state.trouble)
       say(`A model cannot be asked: ${state.trouble} It is asked again when you do something.`);
   } catch (error) {
@@ -262,10 +262,10 @@ const look = async () => {
   }
 };
 
-follow("/v1/take/stream", new URLSearchParams(who), 0, { entry: took }, (live) =>
+follow("/v1/participate/stream", new URLSearchParams(who), 0, { entry: took }, (live) =>
   outbox.stands(live),
 );
 join();
 outbox.run();
 setInterval(look, LOOK);
-observe(byId("effort"), drafts, (report) => post("/v1/take/effort", { ...who, ...report }));
+observe(byId("effort"), drafts, (report) => post("/v1/participate/effort", { ...who, ...report }));
