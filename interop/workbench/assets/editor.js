@@ -217,7 +217,10 @@ export class Editor {
   async merge() {
     const mine = this.box.value;
     const merged = await post("/v1/participate/merge", { ...this.who, base: this.base, mine });
-    const latest = await get("/v1/participate/output", { ...this.who, version: merged.version ?? "" });
+    const latest = await get("/v1/participate/output", {
+      ...this.who,
+      version: merged.version ?? "",
+    });
     if (this.box.value !== mine) return; // typed on meanwhile: the choice stands again
     this.settle(merged.version, latest.text);
     this.box.value = merged.text;

@@ -53,7 +53,11 @@ export class Outbox {
       let end = null;
       try {
         this.asking = new AbortController();
-        const answer = await post("/v1/participate/act", { ...this.who(), ...item }, this.asking.signal);
+        const answer = await post(
+          "/v1/participate/act",
+          { ...this.who(), ...item },
+          this.asking.signal,
+        );
         end = (settled) => settled.resolve(answer);
         this.wait = FIRST;
         this.say("");
