@@ -15,6 +15,7 @@
 # make bench  speeds, as ratios to the least that the same work can cost; QUICK=1 a tenth of the work
 # make bench-check   the same, compared with figures that are kept: fails on more than 10 % less
 # make release-check   make bench-check, then builds wheel and sdist, checks them, and installs the wheel
+# make pictures  records the terminal and the workbench anew, for README and pages
 # make docs   builds the documentation into build/site/
 # make setup  only makes .venv and installs Duolog into it, for development
 #
@@ -50,7 +51,7 @@ PYTEST := $(if $(ROOM),TMPDIR=$(MEMORY) )$(RUN) pytest -n $(WORKERS) --dist work
 PLAYERS := auto,human-alone,one-stage,two-stage,adaptive
 
 .PHONY: scripts help demo demo-postgres workbench check format lint types imports fast test science soak mutants bench bench-check
-.PHONY: release-check docs setup adapters
+.PHONY: release-check pictures docs setup adapters
 .NOTPARALLEL:
 
 help:
@@ -149,6 +150,9 @@ adapters-%:
 release-check: $(WITH_DEV)
 	$(MAKE) --no-print-directory bench-check ARGS=
 	$(RUN) pytest -m release $(ARGS)
+
+pictures: $(WITH_DEV)
+	$(RUN) duolog.benchmarks.recordings
 
 docs: $(WITH_DEV)
 	$(RUN) duolog.benchmarks.reference
