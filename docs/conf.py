@@ -45,6 +45,7 @@ html_theme = "furo"
 html_title = f"Duolog {version}"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_search_scorer = str(Path(__file__).with_name("search-order.js"))
 html_extra_path = ["llms.txt"]
 html_copy_source = False
 html_show_sphinx = False

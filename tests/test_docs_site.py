@@ -59,6 +59,44 @@ def test_it_builds_every_page_and_none_loads_anything_from_elsewhere(
         assert imports.findall(style.read_text(encoding="utf-8")) == [], style.name
 
 
+GUIDES: Final = {
+    "tolerance": "concepts",
+    "import logs": "importing",
+    "judge": "scorers",
+    "redact": "log",
+    "postgres": "log",
+    "fork": "measures",
+    "pytest": "testing",
+    "workbench": "workbench",
+    "install": "start",
+    "persona": "people",
+}
+"""What somebody may look for, and a guide that is among the first results."""
+
+SYMBOLS: Final = ("open_sync", "RetentionUtility", "duolog.Options")
+
+
+@pytest.mark.soak
+async def test_a_search_finds_guides_before_symbols(root: Path, tmp_path: Path) -> None:
+    site = await anyio.to_thread.run_sync(build, root, tmp_path)
+    async with browsing() as browser:
+        page = await browser.new_page()
+
+        async def results(query: str) -> list[str]:
+            await page.goto(f"{(site / 'search.html').as_uri()}?q={query}")
+            await page.wait_for_selector("#search-results li")
+            return await page.eval_on_selector_all(
+                "#search-results li > a", "links => links.map(link => link.getAttribute('href'))"
+            )
+
+        for query, guide in GUIDES.items():
+            first = (await results(query))[:10]
+            assert any(link.startswith(f"{guide}.html") for link in first), (query, first)
+            assert not any(link.startswith("reference/") for link in first[:3]), (query, first)
+        for symbol in SYMBOLS:
+            assert (await results(symbol))[0].startswith("reference/")
+
+
 @pytest.mark.soak
 async def test_every_page_is_for_everybody(root: Path, tmp_path: Path) -> None:
     """axe-core finds nothing serious, and no page is wider than its window.

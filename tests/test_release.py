@@ -122,7 +122,7 @@ def test_the_wheel_is_small_and_the_workbench_a_small_part_of_it(built: Distribu
     """In bytes, compressed. Sources of Python are 86 % of the wheel; no file of the workbench is
     vendored or made by a build.
     """
-    assert built.wheel.stat().st_size < 2_000_000
+    assert built.wheel.stat().st_size < 2_400_000
     with ZipFile(built.wheel) as wheel:
         sizes = {info.filename: info.compress_size for info in wheel.infolist()}
     parts = (
@@ -131,8 +131,8 @@ def test_the_wheel_is_small_and_the_workbench_a_small_part_of_it(built: Distribu
         "duolog/cli/commands/workbench.py",
     )
     bench = {name: size for name, size in sizes.items() if name.startswith(parts)}
-    assert sum(bench.values()) < 160_000
-    assert sum(size for name, size in bench.items() if "/assets/" in name) < 45_000
+    assert sum(bench.values()) < 200_000
+    assert sum(size for name, size in bench.items() if "/assets/" in name) < 75_000
 
 
 def test_the_source_distribution_holds_the_tree_and_how_to_build_it(
@@ -167,9 +167,10 @@ def test_the_changelog_begins_with_the_version(root: Path) -> None:
 
 
 def test_the_version_stands_in_one_place(root: Path) -> None:
-    """But for the changelog, and for data of tests that say which version wrote them."""
+    """But for the changelog, and for data that say which version wrote them: of tests, and fitted rules."""
     tracked = run("git", "grep", "-lF", duolog.__version__, where=root).splitlines()
     elsewhere = {name for name in tracked if not name.startswith("tests/")}
+    elsewhere -= {str(path.relative_to(root)) for path in root.glob("examples/*/control.toml")}
     assert elsewhere <= {"_version.py", "CHANGELOG.md"}
 
 
