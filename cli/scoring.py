@@ -225,7 +225,10 @@ class ScoringRun:
         }
         try:
             await rescore(self._log, session, scorers)
-        except (SessionInterrupted, Divergence) as error:
+        except SessionInterrupted as error:
+            self._unfinished += 1
+            self._why = self._why or error.why
+        except Divergence as error:
             self._unfinished += 1
             self._why = self._why or str(error)
         for scorer in scorers:

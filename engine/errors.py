@@ -280,11 +280,13 @@ class SessionInterrupted(DuologError):
 
     Attributes:
         session: the session interrupted.
+        why: the reason alone.
     """
 
     def __init__(self, session: str, why: str) -> None:
         super().__init__(f"session {session!r} was interrupted, and can be resumed: {why}")
         self.session = session
+        self.why = why
 
 
 class ModelError(DuologError):

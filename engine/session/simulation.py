@@ -67,10 +67,8 @@ its id if it was done before.
 _BY_OTHERS = (CheckpointConflict, DuplicateConflict, SessionClosedError, VersionConflict)
 """Errors caused by another process that runs the session too."""
 
-_OF_ONE_SESSION = (*_BY_OTHERS, Divergence, InvalidInput, PluginFailed, SessionInterrupted)
-"""Errors that affect only one session: it differs from the log, another process runs it too, or a
-model that it needs cannot be asked.
-"""
+_OF_ONE_SESSION = (*_BY_OTHERS, Divergence, InvalidInput, PluginFailed)
+"""Errors that affect only one session: it differs from the log, or another process runs it too."""
 
 _DEFAULT = LeaseTerms()
 
@@ -225,16 +223,14 @@ class _Simulation:
         try:
             with PluginCall(f"session {session.id!r}"):  # or the task could end unnoticed
                 return await run_session(self._log, session, fresh=fresh)
+        except SessionInterrupted as error:
+            return SessionFailure(session=session.id, error=error.why, resumable=True)
         except _OF_ONE_SESSION as error:
             if self._holder is not None and isinstance(error, _BY_OTHERS):
                 self._conflicts[session.id] += 1
                 if self._conflicts[session.id] < _CONFLICTS:
                     return None
-            return SessionFailure(
-                session=session.id,
-                error=str(error),
-                resumable=isinstance(error, SessionInterrupted),
-            )
+            return SessionFailure(session=session.id, error=str(error))
 
 
 async def _held(log: EventLog, session: Session) -> SessionSummary | None:
