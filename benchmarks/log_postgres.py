@@ -1,7 +1,7 @@
 """Measures the cost of a log on PostgreSQL against ``asyncpg`` alone on the same server.
 
     python -P -m duolog.benchmarks.log_postgres                 # all parts
-    python -P -m duolog.benchmarks.log_postgres append --quick  # one of them, a tenth of the events
+    python -P -m duolog.benchmarks.log_postgres append --quick  # one of them, a third of the events
 
 It starts a server in a temporary directory, for which it needs the programs of PostgreSQL; ``--url``
 measures on another one. Ours and its floor (``floors.postgres``) take turns in one run. Appends name the
@@ -73,7 +73,7 @@ def append_rows(new_url: NewUrl, scale: float, repeat: int) -> list[Row]:
     """
     rows: list[Row] = []
     for writers in (100, 1000):
-        count = max(writers, int(60_000 * scale) // writers * writers)
+        count = max(writers, int(20_000 * scale) // writers * writers)
         found: dict[str, list[Timing]] = {"ours": [], "COPY": [], "INSERT": []}
         groups: list[float] = []
 
@@ -140,7 +140,7 @@ async def iterate_ours(url: str) -> int:
 def read_rows(new_url: NewUrl, scale: float, repeat: int) -> list[Row]:
     """Reading in order and decoding, of a bare cursor and decoding."""
     url = new_url()
-    asyncio.run(fill(open_log(url), 1000, int(300_000 * scale)))
+    asyncio.run(fill(open_log(url), 1000, int(100_000 * scale)))
     found = alternately(
         {
             "in batches": lambda: asyncio.run(scan_ours(url)),
@@ -193,7 +193,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             else:
                 new_url = stack.enter_context(running_postgres()).url
             for part in options.parts or ROWS:
-                rows += ROWS[part](new_url, 0.1 if options.quick else 1.0, options.repeat)
+                rows += ROWS[part](new_url, 0.3 if options.quick else 1.0, options.repeat)
     write_rows(options.rows, rows)
 
 

@@ -58,7 +58,7 @@ async def iterate_ours(path: Path) -> int:
 
 def read_rows(directory: Path, scale: float, repeat: int) -> list[Row]:
     """Reading and decoding, of raw fetching and decoding and of ``eventsourcing``."""
-    count = int(1_000_000 * scale)
+    count = int(300_000 * scale)
     path = directory / "read.db"
     _fill(path, 1000, count)
     found = alternately(
@@ -110,7 +110,7 @@ def open_rows(directory: Path, scale: float, repeat: int) -> list[Row]:
     """Opening a long log, listing its sessions and showing one of them, of the same by hand."""
     rows = []
     for among, goal in ((1_000, None), (100_000, 0.1)):
-        count, sessions = int(1_000_000 * scale), int(among * scale)
+        count, sessions = int(300_000 * scale), int(among * scale)
         path = directory / f"open-{sessions}.db"
         _fill(path, sessions, count)
         ours, raw = [], []

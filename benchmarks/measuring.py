@@ -173,7 +173,7 @@ def _status(process: str, field: str) -> float:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options that all programs of the table have."""
-    parser.add_argument("--quick", action="store_true", help="a tenth of the work")
+    parser.add_argument("--quick", action="store_true", help="a tenth to a third of the work")
     parser.add_argument("--repeat", type=int, default=5, help="runs of each, in turn (default 5)")
     parser.add_argument("--rows", type=Path, help="also write the rows of the table into a file")
 

