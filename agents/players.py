@@ -52,7 +52,7 @@ def agent_player(
         control: the rules of control that it ships for adaptive ones; None for the defaults.
         habits: that agents have in it, unless a variant has others.
         judged: what the task does with the mind of an agent on a model, if anything.
-        name: of the participant.
+        name: the name of the participant.
 
     Raises:
         InvalidInput: there is no such kind, neither a model nor rules, or nothing that reaches the

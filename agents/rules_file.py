@@ -27,15 +27,15 @@ class Fitting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         scorer: whose utility counted, as ``name@version``.
         duolog: version of the package.
         users: kinds of users.
-        seeds: of the worlds.
+        seeds: the seeds of the worlds.
         sessions: instances of each seed, with each kind of user.
         trials: rules that were tried.
         optimiser: by what, and its version.
-        seed: of the optimiser.
+        seed: the seed of the optimiser.
         drop: weight of the drop at τ = 2.
         price: utility that a minute of the human's time is worth.
         behind: weight of being worse than one of the other agents in one quantity.
-        score: of these rules; see ``experiments.tuning``.
+        score: the score of these rules; see ``experiments.tuning``.
         utility: mean overall utility, by kind of user.
     """
 
@@ -66,7 +66,7 @@ def read_rules(path: Path, *, task: str | None = None) -> FittedRules:
     """The rules in a file.
 
     Args:
-        path: of the file.
+        path: the path of the file.
         task: that they are for; None for whichever.
 
     Raises:
@@ -82,7 +82,7 @@ def shipped_rules(package: str) -> ControlRules:
     """The rules in ``control.toml`` in a task's package; read them when the package is imported.
 
     Args:
-        package: of the task: ``__package__``.
+        package: the package of the task: ``__package__``.
     """
     return _read((files(package) / _SHIPPED).read_text(encoding="utf-8"), _SHIPPED).rules
 

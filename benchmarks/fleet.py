@@ -179,7 +179,7 @@ class _Fleet:
     """The workers that run, and when something was done to them or the server.
 
     Args:
-        url: of the log.
+        url: the URL of the log.
         place: for what they share.
     """
 

@@ -117,7 +117,7 @@ def compare(
     """The row for costs that were measured in turn.
 
     Args:
-        name: of the comparison.
+        name: the name of the comparison.
         ours: our costs, by run.
         floor: costs of the floor or peer, by run.
         better: ``higher`` gives the floor's cost as a share of ours (the speed that is left),

@@ -74,11 +74,11 @@ class Change(NamedTuple):
     """One place of a module, and its replacement.
 
     Attributes:
-        path: of the module, from the root.
+        path: the path of the module, from the root.
         line: where it is.
         what: the kind of change.
-        begin: of the stretch that is replaced, in characters.
-        end: of the stretch.
+        begin: the start of the stretch that is replaced, in characters.
+        end: the end of the stretch.
         new: the replacement.
         function: the qualified name of the function that it is in; empty outside of all.
     """

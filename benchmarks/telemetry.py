@@ -273,7 +273,7 @@ async def take_turns(
     """Milliseconds of processor time that the loop takes between two looks of a task, 99th percentile.
 
     Args:
-        url: of a log.
+        url: the URL of a log.
         where: the scorers run; None for no watch.
         sessions: at a time.
         rate: requests a second.

@@ -42,8 +42,8 @@ class Spent(NamedTuple):
 
     Attributes:
         environment: for each step.
-        agents: of the agents' decisions, for each step.
-        recorded: of the environment, for each act of an agent in the log.
+        agents: the agents of the agents' decisions, for each step.
+        recorded: what the environment did, for each act of an agent in the log.
     """
 
     environment: float

@@ -97,7 +97,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         task: the one whose sessions count; None for all.
         group_by: labels; None for the usual ones.
         bootstrap: resamples for the intervals.
-        seed: of the resampling.
+        seed: the seed of the resampling.
         workers: processes that read a large log together; None for one for each processor.
         agents: those to compare.
         outcomes: what they are compared by; the rest is secondary.

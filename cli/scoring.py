@@ -90,7 +90,8 @@ class StreamScored(msgspec.Struct, frozen=True, kw_only=True):
         sessions: how many sessions it was run on.
         added: measurements added.
         known: measurements of it that the log held already.
-        missing: of all these, scores and ratings that are missing, with a reason in the log.
+        missing: how many of all these are scores and ratings that are missing, with a reason in
+            the log.
         failed: sessions in which it raised, now or earlier.
         error: what it raised, in one of them.
     """

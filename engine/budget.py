@@ -95,7 +95,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
 
         Args:
             data: as it came.
-            decode: of a decoder of msgspec.
+            decode: the method ``decode`` of a decoder of msgspec.
 
         Raises:
             TooLarge: it is too large, has too many values, or nests too deeply to be decoded.

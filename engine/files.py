@@ -38,7 +38,7 @@ def changed_files(
         changed: the texts after, by path; None for a file that is gone. A text that is the same as
             before is not carried again.
         shown: the unified diffs that the human was shown, by path.
-        media_type: of the texts.
+        media_type: the media type of the texts.
     """
     files = dict(known)
     content: dict[str, JSON] = {}

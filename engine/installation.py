@@ -32,7 +32,7 @@ def program(name: str) -> str | None:
     """How a shell calls a program of this Python's environment: by name, if it finds that one.
 
     Args:
-        name: of the program.
+        name: the name of the program.
 
     Returns:
         Its name, or its path from here; None if the environment lacks the program.

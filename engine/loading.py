@@ -35,7 +35,7 @@ class LoadedFrom(msgspec.Struct, frozen=True):
 
     Attributes:
         name: ``file.py:Name`` without folders, or ``module:Name``.
-        digest: of the file's text.
+        digest: the digest of the file's text.
     """
 
     name: str
@@ -84,7 +84,7 @@ def load(name: str, *, digest: str | None = None) -> Loaded:
     The folder of a file can be imported from, as for a script.
 
     Args:
-        name: of the file or module, and of what is in it.
+        name: the name of the file or module, and of what is in it.
         digest: that the file has to have, if any; nothing of another one is executed.
 
     Raises:

@@ -34,7 +34,7 @@ def problem_key(
         profile: the hidden profile.
         truth: the basis for judging the output.
         world: what tells apart the worlds that actions look at, e.g. the name of a data set.
-        version: of the task; another version poses other problems.
+        version: the version of the task; another version poses other problems.
     """
     return codec.digest([task, version, world, request, profile, truth])[:_LENGTH]
 

@@ -118,7 +118,7 @@ class RoundProjector:
 
     Attributes:
         convention: how rounds are counted.
-        number: of the current round.
+        number: the number of the current round.
     """
 
     def __init__(self, convention: Rounds = "handoff") -> None:
@@ -143,7 +143,7 @@ class RoundProjector:
         """Whether an act of this kind by this role would open a new round now.
 
         Args:
-            kind: of the event.
+            kind: the kind of the event.
             role: whose act it is.
             collaborative: for an action, whether it says so (see ``ActionTaken``).
         """

@@ -59,7 +59,7 @@ def settings_in(text: str, name: str) -> dict[str, Any]:
 
     Args:
         text: in TOML.
-        name: of its file, for messages.
+        name: the name of its file, for messages.
 
     Raises:
         InvalidInput: it is not TOML, or exceeds the limits.

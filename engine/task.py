@@ -85,7 +85,7 @@ class Brief(msgspec.Struct, frozen=True, kw_only=True):
         description: what the task is about, for all actors.
         output: what the shared output is, and its required form.
         schema: JSON Schema of the output's content.
-        media_type: of the output.
+        media_type: the media type of the output.
         form: how models give the output, if not as its content.
     """
 
@@ -109,7 +109,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         agent: kind of agent.
         user: kind of user, e.g. a persona.
         instance: which instance of the task; the same in all cells.
-        seed: of the world and of all randomness; it chooses the problems.
+        seed: the seed of the world and of all randomness; it chooses the problems.
         model: behind the agent; None for the rules that the task ships.
         user_model: behind the simulated user; None likewise.
         judge_model: behind the judges; None for none.
@@ -324,12 +324,12 @@ def opening(
         task: name of the task.
         cell: the cell.
         setting: shared by all cells.
-        participants: of the session; without a human it is an automated run.
+        participants: the participants of the session; without a human it is an automated run.
         request: the initial request. It is recorded here if no human sends it.
         private: what only some may see, by participant: the human's wishes, a scorer's data.
         utility: whose ``UtilityScored`` counts, a scorer's name or ``name@version``.
         judge: whose ``ProgressRated`` counts, likewise, or ``human``; none in an automated run.
-        seed: of the session.
+        seed: the seed of the session.
         problem: which problem it is: see ``problem.problem_key``.
         config: what else to record of how it was set up.
     """
@@ -387,7 +387,7 @@ def find_task(name: str, dataset: str | None = None) -> Task:
     """The task with this name, from an installed package or from a user's file or module.
 
     Args:
-        name: of the entry point; or ``file.py:Name`` or ``module:Name``.
+        name: the name of the entry point; or ``file.py:Name`` or ``module:Name``.
         dataset: path of the data for the task's instances; None for the task's own.
 
     Raises:

@@ -103,7 +103,7 @@ def quantity(number: int, noun: str, plural: str | None = None) -> str:
 
     Args:
         number: how many there are.
-        noun: of one of them.
+        noun: the word for one of them.
         plural: of several; None for the noun with an s.
     """
     return f"1 {noun}" if number == 1 else f"{number:,} {plural or f'{noun}s'}"

@@ -30,7 +30,7 @@ class Duolog:
     """Posts events to a server and follows them.
 
     Args:
-        address: of the server, e.g. ``http://127.0.0.1:8720``.
+        address: the address of the server, e.g. ``http://127.0.0.1:8720``.
         token: its token, if it has one.
         attempts: how often to try to send a batch.
     """

@@ -88,7 +88,7 @@ class _About(msgspec.Struct, frozen=True, kw_only=True):
         package: version of Duolog.
         definitions: version of the definitions of its numbers.
         bootstrap: resamples.
-        seed: of the resampling.
+        seed: the seed of the resampling.
     """
 
     card: Card

@@ -81,7 +81,7 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
         user: kind of user.
         model: behind the agent; ``rules`` for none.
         user_model: behind the user, likewise.
-        seed: of the randomness after the cut.
+        seed: the seed of the randomness after the cut.
         unstopped: no stop is enforced, whatever the origin's setting was.
     """
 

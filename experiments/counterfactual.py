@@ -56,10 +56,10 @@ async def measure(
         log: holds the sessions.
         making: makes the continuations.
         scored: how to score, and the tolerances.
-        continuations: of each session at each stop.
+        continuations: the continuations of each session at each stop.
         concurrency: how many continuations run at the same time.
         bootstrap: resamples for the intervals; 0 for none.
-        seed: of the resampling.
+        seed: the seed of the resampling.
         showing: shows the progress of this number of continuations; None to show nothing.
 
     Raises:

@@ -71,12 +71,13 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """The design of an experiment, and the surroundings that it was run in.
 
     Attributes:
-        digest: of all the rest but the time of writing.
+        digest: the digest of all the rest but the time of writing.
         written: when it was written, in UTC: before the first session of this run.
         file: the file that describes the experiment; empty if none does.
-        file_sha256: of that file as it was then, the preregistration; empty likewise.
+        file_sha256: the file sha256 of that file as it was then, the preregistration; empty
+            likewise.
         package: version of Duolog.
-        commit: of the checkout that it runs from; None if it is not one.
+        commit: the commit of the checkout that it runs from; None if it is not one.
         python: version of Python.
         dependencies: versions of the packages that Duolog needs.
         engine: number of the engine.

@@ -30,7 +30,7 @@ def notebook_of(
         convention: how sessions are aggregated.
         group_by: the labels that make groups.
         bootstrap: resamples for the intervals.
-        seed: of the resampling.
+        seed: the seed of the resampling.
         effort: the axis of the curves.
     """
     scored = (

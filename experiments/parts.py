@@ -158,7 +158,7 @@ def named_task(name: str, dataset: str | None = None, *, digest: str | None = No
     """The task of a name, or of ``file.py:Name`` or ``module:Name``.
 
     Args:
-        name: of the task.
+        name: the name of the task.
         dataset: data of the task's own kind; None for the task's own.
         digest: that its file has to have, if any.
 

@@ -127,8 +127,8 @@ def make_plans(
     Args:
         task: a task, or its name, or the path of a file of experiments.
         text_actions: models that write their actions as text; None for those of the file.
-        limits: of a session, by name; None for what was not given.
-        budget: of all sessions together, likewise.
+        limits: the limits of a session, by name; None for what was not given.
+        budget: the budget of all sessions together, likewise.
         pool: whether the log may hold sessions of another design.
         options: other fields of ``Experiment``, likewise.
 

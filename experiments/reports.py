@@ -187,7 +187,7 @@ def report(
         convention: ``formal``, or ``paper`` for the choices of the published analysis.
         group_by: the labels that make groups; None for the usual ones.
         bootstrap: resamples for the intervals; 0 for none.
-        seed: of the resampling.
+        seed: the seed of the resampling.
         options: how sessions are scored: tolerances, rounds, whose utility and ratings count.
         workers: processes that read a large log; None for one for each processor.
         effort: the axis of the curves: ``rounds``, ``minutes``, ``read`` or ``written``.
@@ -238,7 +238,7 @@ def compare(
         outcomes: the quantities that are tested; all others are secondary.
         pair_by: ``problem``, or ``instance`` for sessions whose problems are not known.
         bootstrap: resamples for the intervals; 0 for none.
-        seed: of the resampling and of the sign flips.
+        seed: the seed of the resampling and of the sign flips.
 
     Raises:
         InvalidInput: fewer than two agents are named, the report has no such agent or outcome, or the

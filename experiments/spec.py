@@ -148,8 +148,8 @@ class Experiment(
             never.
         api_base: base URL of your model server, if you run one.
         cache: directory of the response cache; None for none.
-        limits: of a session.
-        budget: of all sessions together.
+        limits: the limits of a session.
+        budget: the budget of all sessions together.
         model: tables of single models, by name; `ALL` for all others.
     """
 

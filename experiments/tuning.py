@@ -174,7 +174,7 @@ class Training:
     Args:
         task: the task.
         users: kinds of users.
-        seeds: of the worlds.
+        seeds: the seeds of the worlds.
         sessions: instances of each seed, with each kind of user.
         weights: the weights of the terms other than utility.
         concurrency: how many sessions run at once.
@@ -311,7 +311,7 @@ async def search_rules(
     Args:
         training: plays the sessions.
         trials: how many rules are tried, at least 1.
-        seed: of the search.
+        seed: the seed of the search.
         on_trial: called after each trial with its number and the best score so far.
     """
     import optuna
@@ -402,10 +402,10 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         users: kinds of users.
-        seeds: of the worlds.
+        seeds: the seeds of the worlds.
         sessions: instances of each seed, with each kind of user.
         trials: how many rules to try.
-        seed: of the search.
+        seed: the seed of the search.
         weights: the weights of the terms other than utility.
         concurrency: how many sessions run at once; it changes nothing of what is found.
     """

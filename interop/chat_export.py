@@ -113,7 +113,7 @@ def messages_of(records: Iterable[Record]) -> WrittenConversation:
     """A session as messages of Chat Completions.
 
     Args:
-        records: of its trace, in order, from the first.
+        records: the records of its trace, in order, from the first.
     """
     writer = _Writer(notes=False)
     items: list[_Json] = []
@@ -143,7 +143,7 @@ def items_of(records: Iterable[Record]) -> WrittenConversation:
     """A session as items of Responses; an agent's notes are its reasoning.
 
     Args:
-        records: of its trace, in order, from the first.
+        records: the records of its trace, in order, from the first.
     """
     writer = _Writer(notes=True)
     items: list[_Json] = []

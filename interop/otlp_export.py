@@ -63,7 +63,7 @@ def spans_of(session: str, records: Iterable[Record]) -> WrittenTrace:
 
     Args:
         session: its id.
-        records: of its trace, in order, from the first.
+        records: the records of its trace, in order, from the first.
     """
     writer = _Writer(session)
     for record in records:

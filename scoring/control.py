@@ -76,8 +76,8 @@ class _RoundState:
         spent: effort when utility last rose, in it or before it; 0 if it never did.
         over: whether it is closed, or the agent has nothing left to do in it.
         utility: the utility after it.
-        rating: of its progress; None if there is none.
-        reaction: of the human to it, in words: above 0 if pleased, below 0 if not.
+        rating: the rating of its progress; None if there is none.
+        reaction: the reaction of the human to it, in words: above 0 if pleased, below 0 if not.
         lead: the side that leads after it, if known.
         why: the reason for the lead.
     """

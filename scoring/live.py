@@ -167,7 +167,7 @@ class UpdateSubscription:
     and never ends by itself, since measurements may follow a session's close.
 
     Attributes:
-        position: of the last record that was taken in.
+        position: the position of the last record that was taken in.
     """
 
     def __init__(

@@ -148,7 +148,8 @@ class TaskSpec(msgspec.Struct, Generic[W], frozen=True, kw_only=True):
         best_output: the best reachable output of an instance, from its name and the seed.
         names: names of the first instances, from their number and the seed.
         source: identifies the data of a seed.
-        version: of the problems: raise it if the same instance poses another problem than before.
+        version: the version of the problems: raise it if the same instance poses another problem
+            than before.
         audit: makes the scorers that audit simulated users on models.
         part: the part of the human, for a real person who plays it; None for none.
         rules_only: why no model can be its agent; empty if one can.
@@ -393,7 +394,7 @@ def load_brief(
     """The brief of a task: ``prompts/task.md`` describes it, ``prompts/output.md`` its output.
 
     Args:
-        package: of the task: ``__package__``.
+        package: the package of the task: ``__package__``.
         form: how models give the output, if not as its content.
 
     Raises:

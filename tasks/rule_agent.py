@@ -84,7 +84,7 @@ class RuleAgent(Generic[K]):
     """An ``AgentMind`` on a planner; one for each session.
 
     Args:
-        planner: of the task.
+        planner: the planner of the task.
         look: ends a report without a question.
         hand_over: ends the report that leaves the rest to the human.
     """

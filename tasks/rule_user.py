@@ -120,7 +120,7 @@ class RuleUser(Generic[S]):
     """A ``UserMind`` on a person; one for each session.
 
     Args:
-        person: of the task.
+        person: the person of the task.
     """
 
     def __init__(self, person: Person[S]) -> None:
@@ -245,7 +245,7 @@ class HumanAlone(Generic[S]):
     """The policy of a person who does all of it by themselves: no agent takes part.
 
     Args:
-        person: of the task.
+        person: the person of the task.
     """
 
     def __init__(self, person: Person[S]) -> None:

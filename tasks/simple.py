@@ -110,7 +110,7 @@ class SimpleTask:
             participants share no output; such sessions have no first update.
         alone: the agents that work without a human, as the automated baseline.
         environment: makes the actions available on an instance; None if there are none.
-        version: of the utility; raise it when the function changes.
+        version: the version of the utility; raise it when the function changes.
 
     Attributes:
         brief: describes the task to actors on models and to external agents.

@@ -168,7 +168,7 @@ class RecordedActor(Generic[R]):
         Args:
             question: the question, as text.
             action: name of the action in question.
-            arguments: of that action.
+            arguments: the arguments of that action.
             to: names of the participants who are asked; empty for all.
             shows: material for the decision, such as a diff. Only its digest is recorded.
             risk: how risky the agent says the action is, in its words.
@@ -245,7 +245,7 @@ class RecordedActor(Generic[R]):
         """Takes an action, e.g. calls a tool; with its outcome, if that is known already.
 
         Args:
-            name: of the action.
+            name: the name of the action.
             arguments: its arguments.
             result: its outcome. If left out, the action is in flight until ``resolves``.
             error: why it failed.
@@ -332,7 +332,7 @@ class RecordedActor(Generic[R]):
                 files stay as they are.
             shown: the unified diffs that the human was shown, by path. If a diff was shown, the
                 human reads its additions; otherwise the parts of the file that are new to them.
-            media_type: of the texts.
+            media_type: the media type of the texts.
             base: see ``submits``.
             overwrite: see ``submits``.
             id: see the class.

@@ -67,7 +67,7 @@ class StopDeliveries:
 
     Args:
         log: where it is acknowledged.
-        leases: of the log.
+        leases: the leases of the log.
         handle: the handler; what it raises is its own affair.
         acknowledge: records that it was delivered. Raises LogError.
         is_near: whether this process wrote a session last, up to a trace version.

@@ -55,7 +55,7 @@ class WatchStatistics(msgspec.Struct, frozen=True, kw_only=True):
     """State of a watch.
 
     Attributes:
-        position: of the log, up to which its updates were taken.
+        position: the position of the log, up to which its updates were taken.
         delivered: updates that were taken.
         stops: stop advice that was handed to ``on_stop`` here.
         failed: calls of ``on_stop`` and ``on_update`` that raised.

@@ -27,11 +27,11 @@ class IntakeStatistics(msgspec.Struct, frozen=True, kw_only=True):
         accepted: handed over, and taken.
         waiting: taken, and not settled yet.
         written: settled: durable, or there was nothing to write (a second close).
-        repeated: of those written, sent again with an id that the log had already.
+        repeated: how many of those written were sent again with an id that the log had already.
         refused: against the rules: after the close, from an outdated base, or with an id in use.
         failed: taken, and lost because the log could not be written.
-        spilled: of those that wait, kept on the disk, see ``duolog.telemetry.spill``.
-        late: of those written, kept on the disk before, by this process or an earlier one.
+        spilled: how many of those that wait are kept on the disk, see ``duolog.telemetry.spill``.
+        late: how many of those written were kept on the disk before, by this process or an earlier one.
         dropped: not taken, because there was no room.
         dropped_verbs: those, by the verb.
         retries: attempts to write that failed and were made again.

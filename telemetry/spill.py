@@ -179,7 +179,7 @@ class _File:
     """A spill file, open and locked. Used by one thread at a time.
 
     Attributes:
-        path: of the file.
+        path: the path of the file.
         size: bytes in it.
         opened: sessions whose openings are in it.
     """
@@ -220,7 +220,7 @@ class SpillFiles:
 
     Args:
         settings: where they are, and how large.
-        url: of the log.
+        url: the URL of the log.
         redact: takes out of each event what must not be written.
     """
 

@@ -74,8 +74,8 @@ class Tally:
     """Counts by session what waits in memory alone. Not for several threads at once.
 
     Args:
-        path: of the file, which is there, empty and locked.
-        descriptor: of the open file.
+        path: the path of the file, which is there, empty and locked.
+        descriptor: the descriptor of the open file.
     """
 
     def __init__(self, path: Path, descriptor: int) -> None:

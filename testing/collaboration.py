@@ -36,7 +36,7 @@ class CollaborationError(AssertionError):
     """A collaboration is not as a test expects.
 
     Attributes:
-        transcript: of the session; the message ends with it.
+        transcript: the transcript of the session; the message ends with it.
     """
 
     def __init__(self, message: str, transcript: str) -> None:
@@ -54,7 +54,8 @@ class Collaboration:
     """The value of the fixture ``duolog_session``: records sessions, and asserts on the last one.
 
     Args:
-        name: of the test: the id of its first session; further ones have a number appended.
+        name: the name of the test: the id of its first session; further ones have a number
+            appended.
         where: URL of their log; ``memory://`` for one that exists only while they are recorded.
     """
 

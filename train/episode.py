@@ -203,8 +203,8 @@ class Episode:
         Args:
             task: the task, or its name as ``duolog run`` takes it.
             problem: which instance of the task.
-            persona: of the simulated user, or another user that the task knows.
-            seed: of the world and of all randomness.
+            persona: the persona of the simulated user, or another user that the task knows.
+            seed: the seed of the world and of all randomness.
             repeat: other draws of the session's randomness on the same problem.
             config: also recorded in the opening.
 
@@ -567,7 +567,7 @@ class _Meter:
         """Takes what followed the last record that was measured; all of them, if their order differs.
 
         Args:
-            records: of the whole session, as the log has them.
+            records: the records of the whole session, as the log has them.
         """
         known = self._fed
         latest = records[known - 1] if 0 < known <= len(records) else None

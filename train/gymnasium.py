@@ -39,7 +39,7 @@ class EpisodeEnv(gymnasium.Env[str, str]):
     Args:
         task: the task, or its name.
         problems: the instances that ``reset`` draws from, unless its options name one.
-        persona: of the simulated user.
+        persona: the persona of the simulated user.
         world: the seed of the task's world.
         log: the URL of the log.
         setting: the setting of all episodes.

@@ -64,7 +64,7 @@ class UserName(msgspec.Struct, frozen=True):
         task: the task's name.
         persona: who they are.
         problem: the instance of the task.
-        seed: of the world and of all randomness.
+        seed: the seed of the world and of all randomness.
         talk: the caller's own name of the conversation; empty for none.
     """
 

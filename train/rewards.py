@@ -42,7 +42,8 @@ class RewardTerms(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         progress: weight of ΔU, the utility that each round adds (U_0 = 0).
         effort: which measure of the human's effort counts; see ``MEASURES``.
-        price: of one unit of it: so much is taken off for each that a round adds. Utilities lie in [0, 1]; at
+        price: the price of one unit of it: so much is taken off for each that a round adds.
+            Utilities lie in [0, 1]; at
             0.0005 for each second, ten minutes of reading and typing cost 0.3.
         terminal: weight of U_K, the utility at the end.
         drop: weight of D@τ = U_k_τ - U_K, which is negative if the human would have left before the

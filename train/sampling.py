@@ -24,7 +24,7 @@ class SampledValue(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         value: the mean of the rewards.
-        rewards: of each continuation, from the beginning of the session to its end.
+        rewards: the rewards of each continuation, from the beginning of the session to its end.
         sessions: their ids; they stay in the log.
     """
 
@@ -56,7 +56,7 @@ async def sampled_value(
         round: after which round.
         agent: the kind of agent that plays on, as for ``duolog run --agents``.
         continuations: how many.
-        seed: of the first; each has another.
+        seed: the seed of the first; each has another.
         terms: how the reward is made; None for what the session's opening has.
         concurrency: how many run at the same time.
 

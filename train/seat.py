@@ -67,7 +67,7 @@ class ChatMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
             reply to a call of ``message``, too.
         tool_calls: what the agent called.
         tool_call_id: which call a ``tool`` message answers.
-        name: of the person, or of the tool.
+        name: the name of the person, or of the tool.
         time: session time, seconds.
     """
 
@@ -95,7 +95,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
         reward: what was added since the observation before; 0 where utility is missing.
         parts: the same by named part, see ``Reward``.
         ended: why the session was closed; None while it is open.
-        detail: of the close, or of the error of an actor that failed.
+        detail: the detail of the close, or of the error of an actor that failed.
         invalid: why the action could not be taken; empty if it was. Nothing of it was carried out.
         time: session time, seconds.
     """

@@ -72,8 +72,8 @@ class DuologTasksetConfig(vf.TasksetConfig):  # type: ignore[misc]
     Attributes:
         name_of_task: the task, as ``duolog run`` takes it.
         problems: how many of its problems.
-        personas: of the simulated users; each problem has the next one.
-        seed: of the worlds, and of all randomness.
+        personas: the personas of the simulated users; each problem has the next one.
+        seed: the seed of the worlds, and of all randomness.
     """
 
     name_of_task: str = "travel"

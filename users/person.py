@@ -54,7 +54,7 @@ class Person:
 
     Args:
         seat: the person's seat.
-        media_type: of the output.
+        media_type: the media type of the output.
 
     Attributes:
         left: the person has left, and the session is open.

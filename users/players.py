@@ -45,7 +45,7 @@ def user_player(
         brief: describes the task to a model.
         rules: makes the rules that the task ships for users, if it ships any.
         changing: makes what says how a simulated user's goals have changed, on rules or on a model.
-        name: of the participant.
+        name: the name of the participant.
 
     Raises:
         InvalidInput: there is no such persona, neither a model nor rules, or nothing that reaches

@@ -57,9 +57,9 @@ class AcpAgent:
     new, for one that is asked again.
 
     Args:
-        address: of the agent.
+        address: the address of the agent.
         view: the actor's.
-        brief: of the task.
+        brief: the brief of the task.
         passed: names of environment variables that it gets.
     """
 

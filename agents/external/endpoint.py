@@ -78,7 +78,7 @@ class Endpoint:
     """The connection to the endpoint of an address; made once, for all sessions.
 
     Args:
-        address: of the agent.
+        address: the address of the agent.
 
     Raises:
         MissingExtra: httpx is not installed.

@@ -117,7 +117,7 @@ class LineAgent:
     session finds the earlier events in ``history``.
 
     Args:
-        address: of the agent.
+        address: the address of the agent.
         view: the actor's.
         passed: names of environment variables that it gets.
     """

@@ -34,7 +34,7 @@ class Workspace:
 
     Args:
         path: the directory.
-        brief: of the task.
+        brief: the brief of the task.
     """
 
     def __init__(self, path: Path, brief: Brief) -> None:

@@ -143,8 +143,8 @@ def planted_task(name: str, character: Character) -> KitTask[object]:
     """A task whose rules for agents have a character.
 
     Args:
-        name: of a task that ships with Duolog.
-        character: of its agents.
+        name: the name of a task that ships with Duolog.
+        character: the character of its agents.
     """
     task = find_task(name)
     if not isinstance(task, KitTask):

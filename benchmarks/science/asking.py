@@ -62,7 +62,7 @@ async def play_asking(task: str, size: Size, folder: Path) -> Asked:
     Args:
         task: the task.
         size: what is played.
-        folder: of the logs.
+        folder: the folder of the logs.
 
     Raises:
         InvalidInput: a session could not be run.

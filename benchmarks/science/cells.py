@@ -24,12 +24,12 @@ class Size(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         tasks: which tasks.
-        seeds: of the worlds.
-        instances: of each seed, with each person and agent.
-        ablated: of each seed, for agents with one habit changed and for weak agents.
+        seeds: the seeds of the worlds.
+        instances: the instances of each seed, with each person and agent.
+        ablated: instances of each seed for agents with one habit changed and for weak agents.
         trained: the seeds that rules are fitted on, where the value of asking is looked at.
-        asked: of each of those, with each person, forked at several shares of the work.
-        gallery: of the seed of the gallery, with each agent of its pages.
+        asked: how many of those, with each person, are forked at several shares of the work.
+        gallery: instances of the gallery's seed, with each agent of its pages.
         resamples: for bootstrap intervals.
     """
 

@@ -35,7 +35,7 @@ async def play_gallery(task: str, size: Size, folder: Path) -> list[Trajectory]:
     Args:
         task: the task.
         size: what is played.
-        folder: of the logs.
+        folder: the folder of the logs.
     """
     agents = [one for one in _AGENTS if one != "careful" or task not in _AS_ONE_STAGE]
     await play(task, agents, (PERSON,), (SEED,), size.gallery, folder)

@@ -38,9 +38,9 @@ async def play(
         task: the task.
         agents: kinds of agents, and variants.
         people: personas; nobody's where an agent works alone.
-        seeds: of the worlds.
+        seeds: the seeds of the worlds.
         count: instances of each seed.
-        folder: of the logs.
+        folder: the folder of the logs.
 
     Raises:
         InvalidInput: a session could not be run.

@@ -40,7 +40,7 @@ class Rescue(NamedTuple):
     """A session with a loss at τ, and its fork.
 
     Attributes:
-        instance: of the task.
+        instance: the instance of the task.
         at_round: where it was forked.
         left: the round in which τ is used up.
         session: its trajectory.
@@ -71,8 +71,8 @@ async def rescues(task: str, folder: Path, seed: int) -> list[Rescue]:
 
     Args:
         task: the task.
-        folder: of the logs.
-        seed: of the sessions.
+        folder: the folder of the logs.
+        seed: the seed of the sessions.
     """
     found: list[Rescue] = []
     async with open_log(log_of(task, folder), create=False) as log, open_log("memory://") as into:

@@ -114,7 +114,7 @@ class ChatState:
         title: which version of the output that is, whose, and how much it changed.
         question: the approval that is asked of the person; empty for none.
         actions: the actions that the person may take.
-        measures: of the session.
+        measures: the measures of the session.
         activity: what the others are doing.
         changed: called after each change.
     """

@@ -35,7 +35,7 @@ class TranscriptRound(msgspec.Struct, kw_only=True):
     """One round of a transcript.
 
     Attributes:
-        number: of the round, from 1.
+        number: the number of the round, from 1.
         records: the records of the round, of all streams, in order of position; measurements after
             the close belong to the last round.
         point: the round in the trajectory.

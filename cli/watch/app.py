@@ -173,8 +173,8 @@ class WatchApp(App[None]):
 
     Args:
         watched: the log; the caller awaits its ``run``.
-        name: of the log.
-        measure: of the effort, for the list.
+        name: the name of the log.
+        measure: the measure of the effort, for the list.
     """
 
     ENABLE_COMMAND_PALETTE = False

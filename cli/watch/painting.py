@@ -214,9 +214,9 @@ def row_line(line: SessionLine, measure: str, width: int, name: str) -> Text:
 
     Args:
         line: what was measured of the session.
-        measure: of the effort.
+        measure: the measure of the effort.
         width: columns of the list.
-        name: of the session.
+        name: the name of the session.
     """
     widths = _widths(width)
     name = fitted(name, widths["session"])

@@ -74,7 +74,7 @@ class Participant(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         role: human or agent (or environment).
         policy: decides for it, e.g. ``two-stage`` or ``proactive``; None for a real person.
         model: the model behind the policy, if any.
-        persona: of a simulated user.
+        persona: the persona of a simulated user.
         prompt: digest of the prompts in use, if any.
     """
 

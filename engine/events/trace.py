@@ -36,7 +36,7 @@ class SessionOpened(Event, frozen=True):
         task: name of the task, e.g. ``travel``.
         instance: which instance of it.
         participants: humans and agents.
-        seed: of all randomness in the session; None for a session with people or products.
+        seed: the seed of all randomness in the session; None for a session with people or products.
         clock: ``utc`` (times are UTC epoch seconds) or ``virtual`` (simulated seconds from 0).
         request: the task text, if all participants have it and it is not a message.
         config: settings that shape the session (limits, timing, group labels, ...).
@@ -84,7 +84,7 @@ class ActionTaken(Event, frozen=True):
     A snapshot that was refused is recorded as an action named ``submit`` that failed.
 
     Attributes:
-        name: of the action.
+        name: the name of the action.
         arguments: by name.
         raw: the arguments, or the whole call, as written, where ``arguments`` does not give them
             back: they could not be read, or were spelled in another way.
@@ -121,8 +121,8 @@ class SnapshotTaken(Event, frozen=True):
     Attributes:
         content: text, or structure, in full. Of several files: the texts of those that changed
             since the snapshot before, by path.
-        digest: of the content (see ``codec.digest``), of several files of ``files``; equal digests
-            mean equal outputs.
+        digest: the digest of the content (see ``codec.digest``), of several files of ``files``;
+            equal digests mean equal outputs.
         media_type: e.g. ``text/markdown`` or ``application/json``.
         base: trace version of the snapshot that it was made from; None for the first.
         files: of several files: the digest of each, by path, unchanged ones included. None for a
@@ -148,7 +148,7 @@ class ApprovalAsked(Event, frozen=True):
     Attributes:
         question: in words.
         action: name of the action in question; None if there is none.
-        arguments: of that action.
+        arguments: the arguments of that action.
         to: names of those who are asked; empty for all.
         shown: digest of what was shown for the decision (see ``codec.digest``); None if unknown.
         risk: how risky the asker said the action is, in its words, e.g. ``high``; None if it said nothing.

@@ -194,7 +194,7 @@ class AppendQueue(Generic[W]):
     A writer takes from it, in a thread if it likes; all else is called on the event loop.
 
     Args:
-        url: of the log, for messages.
+        url: the URL of the log, for messages.
         ring: wakes the writer.
 
     Attributes:
@@ -420,7 +420,7 @@ def last_position(appends: Iterable[Append]) -> int:
     """The last position of appends that are settled.
 
     Raises:
-        LogError: of the first that was refused.
+        LogError: the LogError of the first that was refused.
     """
     position = 0
     for append in appends:

@@ -50,7 +50,7 @@ class Known:
         where: the log, for messages.
 
     Attributes:
-        position: of the last record.
+        position: the position of the last record.
         sessions: states by name; may be kept between groups while no other program writes.
         ids: records by session and caller's id.
         consumers: positions by consumer and version.
@@ -91,7 +91,7 @@ class Decided:
         streams: new ones: key, key of the session, name.
         touched: sessions with new records, and whether more changed of them than how far they are.
         ids: callers' ids: key of the session, id, position.
-        links: of the hash chain: position, m_n, h_n.
+        links: the links of the hash chain: position, m_n, h_n.
         moved: consumers whose checkpoint moved, with the new position.
     """
 

@@ -55,8 +55,8 @@ def derived_problem(row: Derived, crc: int, state: str | None, position: int | N
     Args:
         row: the row.
         crc: the checksum that is kept with it.
-        state: of its session; None if the log has no such session.
-        position: of the session's last record.
+        state: the state of its session; None if the log has no such session.
+        position: the position of the session's last record.
     """
     name = f"the derived row {row.kind!r}"
     if state is None or position is None:

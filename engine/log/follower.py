@@ -56,7 +56,7 @@ class FollowerStatistics(msgspec.Struct, frozen=True, kw_only=True):
     """State of a follower.
 
     Attributes:
-        position: of the log, up to which all records have been processed.
+        position: the position of the log, up to which all records have been processed.
         taken: position of the last record that was delivered.
         lag: how many positions the log is ahead of ``taken``.
         checkpoint: position that the log keeps, as far as this follower knows.

@@ -93,7 +93,7 @@ class LeaseHolder:
     """The leases of this process: renews them while it lives, and notices if one was lost.
 
     Args:
-        leases: of the log.
+        leases: the leases of the log.
         terms: how they are kept.
 
     Attributes:

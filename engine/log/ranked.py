@@ -65,7 +65,7 @@ class RowNumbers(NamedTuple):
 
     Attributes:
         session: session id.
-        position: of the last record that they rest on.
+        position: the position of the last record that they rest on.
         numbers: see ``Derived``.
     """
 
@@ -127,8 +127,8 @@ class Ranked(Protocol):
         Forgotten sessions are left out: they never have one.
 
         Args:
-            kind: of the rows; see ``Derived``.
-            version: of the rows.
+            kind: the kind of the rows; see ``Derived``.
+            version: the version of the rows.
 
         Raises:
             LogClosed: the log is closed.
@@ -238,7 +238,7 @@ def meeting(conditions: Iterable[Condition], dialect: Dialect, *, rows: bool) ->
 
     Args:
         conditions: what sessions have to meet.
-        dialect: of the database.
+        dialect: the dialect of the database.
         rows: whether there are derived rows.
     """
     return " AND ".join(

@@ -28,8 +28,8 @@ class SessionText(msgspec.Struct, frozen=True):
 
     Attributes:
         session: session id.
-        version: of the fold that made it.
-        position: of the last record that it includes.
+        version: the version of the fold that made it.
+        position: the position of the last record that it includes.
         parts: the text, in parts that are searched one by one.
     """
 
@@ -64,7 +64,7 @@ class Searchable(Protocol):
         """The sessions without a current text, in order of their first records, without forgotten ones.
 
         Args:
-            version: of the fold that makes the texts.
+            version: the version of the fold that makes the texts.
 
         Raises:
             LogClosed: the log is closed.
@@ -86,7 +86,7 @@ class Searchable(Protocol):
 
         Args:
             phrases: at least one.
-            version: of the fold that made the texts.
+            version: the version of the fold that made the texts.
 
         Raises:
             LogClosed: the log is closed.
@@ -100,7 +100,7 @@ class Searchable(Protocol):
 
         Args:
             phrases: at least one.
-            version: of the fold that made the texts.
+            version: the version of the fold that made the texts.
             sessions: which sessions.
 
         Raises:

@@ -73,7 +73,7 @@ class SessionAppends:
             log does not offer ``Staging``.
 
     Attributes:
-        position: of the last record that was staged and is written now.
+        position: the position of the last record that was staged and is written now.
     """
 
     def __init__(self, log: EventLog, session: str, *, staged: bool) -> None:

@@ -134,8 +134,8 @@ class Reads(Protocol):
         """Rows that folds keep, in order of their sessions, and the last key found; 0 if there is none.
 
         Args:
-            kind: of the rows.
-            version: of the rows.
+            kind: the kind of the rows.
+            version: the version of the rows.
             after: a session's key, for a batch of those behind it; or the keys of at most ``ROWS``
                 sessions.
         """

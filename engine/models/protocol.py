@@ -36,7 +36,7 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     Attributes:
         id: the model's, to be repeated in the message that answers it.
-        name: of the tool.
+        name: the name of the tool.
         arguments: as the model wrote them, which may be no valid JSON.
     """
 

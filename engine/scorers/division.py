@@ -25,7 +25,7 @@ class Division:
     process with the highest digest of session and process takes it, so that all agree without asking.
 
     Args:
-        holder: of this process's leases.
+        holder: the holder of this process's leases.
         work: the work done on the sessions; only processes with the same work divide them.
         is_near: whether this process wrote a session last; None if it does not record.
         grace: seconds for which other processes leave a session to the one that wrote it last.

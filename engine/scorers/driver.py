@@ -102,10 +102,10 @@ class ScorerStatistics(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         scorer: what measures, ``name@version``.
-        position: of the log, up to which all of its sessions are measured.
+        position: the position of the log, up to which all of its sessions are measured.
         lag: how many positions the log is ahead of that.
         waiting: sessions that have records which are not measured yet.
-        working: of those, sessions that are at work now.
+        working: how many of those sessions are at work now.
         measured: records that the scorers have looked at since it was started.
         quarantined: failures of scorers in sessions since it was started; each measures its session
             no more.
@@ -148,7 +148,7 @@ class _Work:
         mine: whether this process scores the session.
         lent: whether another process that records may have it, once that has written it last.
         latest: version and position of the last trace record that came.
-        position: of the last scored record.
+        position: the position of the last scored record.
         noted: version up to which the other processes know it to be measured.
     """
 
@@ -240,10 +240,11 @@ class ScorerDriver:
     Args:
         log: whose sessions they measure, and where their measurements go.
         scorers: what measures; or what makes the scorers of each session.
-        key: of the checkpoint. Drivers that divide a log by leases have the same.
+        key: the key of the checkpoint. Drivers that divide a log by leases have the same.
         session: only this session; None for all.
         pace: the limits of the scorers.
-        leases: of the log, to divide its sessions with other processes; None to measure all.
+        leases: the leases of the log, to divide its sessions with other processes; None to measure
+            all.
         terms: how long a process may be silent before others take over its sessions.
         is_near: whether this process wrote a session last, up to a trace version; None if it does not
             record.
@@ -945,7 +946,8 @@ class ScorerPool:
         scorers: the scorers to run.
         session: only this session; None for all.
         pace: the limits of each scorer.
-        leases: of the log, to divide its sessions with other processes; None to measure all.
+        leases: the leases of the log, to divide its sessions with other processes; None to measure
+            all.
         terms: how long a process may be silent before others take over its sessions.
         is_near: whether this process wrote a session last, up to a trace version; None if it does not
             record.

@@ -77,7 +77,7 @@ class Observer:
 
     Args:
         scorer: its work on the session.
-        rounds: of the session, shared by its scorers; None for separate ones.
+        rounds: the rounds of the session, shared by its scorers; None for separate ones.
     """
 
     def __init__(self, scorer: SessionScorer, rounds: OpenRounds | None = None) -> None:

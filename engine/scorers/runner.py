@@ -72,7 +72,7 @@ class RunningScorer:
         observer: has it look at records; None once it is quarantined.
         failed: the record of its failure that the log holds already, if it does.
         said: identities of what it has measured since it began.
-        version: of the last record that it has looked at, or began to look at.
+        version: the version of the last record that it has looked at, or began to look at.
         refused: whether the log refused one of its measurements: later ones are dropped.
     """
 
@@ -187,7 +187,7 @@ class ScorerRunner:
 
     Attributes:
         needed: whether there is anything to do at all.
-        position: of the last measurement that the log is known to hold.
+        position: the position of the last measurement that the log is known to hold.
         utility: the last utility measured.
         failed: which scorer was quarantined first, and why; None while all of them measure.
 

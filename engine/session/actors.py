@@ -108,7 +108,7 @@ def actor_of(part: Part, name: str) -> Actor:
 
     Args:
         part: the class of a policy, or an actor.
-        name: of the part, for messages.
+        name: the name of the part, for messages.
 
     Raises:
         InvalidInput: the part is neither. Errors of the class itself are passed on.

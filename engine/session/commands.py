@@ -158,7 +158,7 @@ def edit_files(
     Args:
         changed: the whole texts of the files that changed, by path; None for one that is gone.
         shown: the unified diffs that the human was shown, by path.
-        media_type: of the texts.
+        media_type: the media type of the texts.
         base: see ``SubmitSnapshot``.
     """
     snapshot = changed_files({}, changed, shown=shown, media_type=media_type)
@@ -377,7 +377,7 @@ def _with_others(
     """A snapshot of the files that changed, with the digests of those that did not.
 
     Args:
-        snapshot: of the files that changed.
+        snapshot: the snapshot of the files that changed.
         known: the digests of all files, by path.
         removed: the files that are gone.
         carried: the files whose texts the snapshot carries; other texts are in earlier ones.
@@ -469,7 +469,7 @@ def _outcome(sender: Sender, event: ActionResolved, number: int, *, by: str) -> 
     """An outcome. Its role is the environment, whichever actor reports it.
 
     Args:
-        sender: of the command.
+        sender: the sender of the command.
         event: the outcome.
         number: its number among the command's further events; 0 if it is the main event.
         by: the engine or the environment.

@@ -182,7 +182,7 @@ class ModelLine:
 
     Args:
         view: the records that the actor can see.
-        guard: of its context.
+        guard: the guard of its context.
         sequencer: records the calls.
         turns: the session's clock.
     """
@@ -208,7 +208,7 @@ class ModelLine:
 
         Args:
             model: the model's name.
-            purpose: of the call, e.g. ``act``.
+            purpose: the purpose of the call, e.g. ``act``.
             request: the whole request, as JSON can say it; its digest is recorded.
             send: asks, and waits for the reply.
             attempt: 1 for the first try.

@@ -51,7 +51,7 @@ class Submit(msgspec.Struct, frozen=True):
     Attributes:
         content: the output in full; of several files the texts of those that changed, by path, and
             None for one that is gone.
-        media_type: of the content.
+        media_type: the media type of the content.
         overwrite: take it even if the output has changed since.
         files: whether the output is several files.
     """

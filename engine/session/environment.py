@@ -16,7 +16,7 @@ class ActionSpec(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of action, as it is described to actors.
 
     Attributes:
-        name: of the action.
+        name: the name of the action.
         description: its effect, for a model or a person to read.
         parameters: JSON schema of its arguments.
         repeatable: doing it again after a crash does no harm (a search, say). Before any other action,

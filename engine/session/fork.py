@@ -44,7 +44,7 @@ def end_before_round(trace: Sequence[Record], number: int) -> int:
 
     Args:
         trace: the records of the origin's trace, in order.
-        number: of the round, from 2; only the opening comes before round 1.
+        number: the number of the round, from 2; only the opening comes before round 1.
 
     Raises:
         InvalidInput: there is no such round.

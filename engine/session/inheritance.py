@@ -39,7 +39,7 @@ class Inheritance(msgspec.Struct, frozen=True, kw_only=True):
     """The part of a fork that it shares with its origin.
 
     Attributes:
-        time: of the origin's opening.
+        time: the time of the origin's opening.
         trace: the origin's trace after its opening, up to the cut.
         measured: its measurements by the fork's own scorers, by stream.
         outcomes: outcomes, recorded after the cut, of actions that were in flight there.

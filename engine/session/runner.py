@@ -62,7 +62,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
             closes as stalled.
         scorers: who measures.
         stop: decides on stops to enforce.
-        inherited: of a fork, what it takes over from its origin; None otherwise.
+        inherited: for a fork, what it takes over from its origin; None otherwise.
         redact: removes secrets from each event before the log and the actors get it; None for nothing.
     """
 
@@ -94,7 +94,7 @@ class SessionResult(msgspec.Struct, frozen=True, kw_only=True):
             the opening names none of them.
         seconds: session time from the opening to the close.
         resumed: records that the log held already.
-        error: of the actor that failed, if one did.
+        error: the error of the actor that failed, if one did.
         scorer_failed: which scorer failed, and how, if one did.
     """
 

@@ -84,7 +84,7 @@ class Sequencer:
         position: position of its last record.
         failure: why this run ended without a close: a divergence, an interruption, or the log
             failed.
-        succession: of a fork that executes its origin's trace again; None otherwise.
+        succession: for a fork that executes its origin's trace again; None otherwise.
     """
 
     def __init__(

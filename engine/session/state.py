@@ -29,7 +29,7 @@ class TraceState:
 
     Attributes:
         session: session id.
-        version: of the last record; 0 before the first.
+        version: the version of the last record; 0 before the first.
         first: time of the first record.
         time: the latest time of all records.
         snapshot: trace version of the latest snapshot; None if there is none.
@@ -134,7 +134,7 @@ class TraceState:
         having taken over rates what the agent did before.
 
         Args:
-            number: of the round by handoff, if the rating names one.
+            number: the number of the round by handoff, if the rating names one.
             of: trace version of an event, if the rating is about the round of that one.
 
         Raises:

@@ -70,7 +70,7 @@ class SnapshotSeen(msgspec.Struct, frozen=True):
         actor: the author.
         role: the author's role.
         content: the whole content; for several files, all of their texts by path.
-        media_type: of the content.
+        media_type: the media type of the content.
         digest: see ``SnapshotTaken``.
         files: whether the output is several files.
     """
@@ -180,7 +180,7 @@ class View:
     Attributes:
         me: the actor's name.
         role: its role.
-        seed: of the session's randomness from now on; a fork may change it at its cut.
+        seed: the seed of the session's randomness from now on; a fork may change it at its cut.
         trait_seed: of traits that stay the same for the whole session; a fork does not change it.
         actions_available: the task actions that it may take, by name.
         now: session time, seconds.

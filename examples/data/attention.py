@@ -34,7 +34,7 @@ class Reading:
     """Tracks everything an analyst has taken in so far.
 
     Args:
-        names: of the survey.
+        names: the names of the survey.
         attention: words at a look.
         stamina: words altogether.
 

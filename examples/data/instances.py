@@ -54,7 +54,7 @@ class Survey(msgspec.Struct, frozen=True):
     """Invented tables, and the patterns planted in them.
 
     Attributes:
-        names: of the survey.
+        names: the names of the survey.
         tables: as they are stored.
         planted: the topic that each ruling decides.
         patterns: topics of planted patterns that depend on no ruling.

@@ -89,7 +89,7 @@ class Known(msgspec.Struct, frozen=True):
 
     Attributes:
         alone: whether the agent works alone.
-        names: of the survey, as the schema has them; None before it was listed.
+        names: the names of the survey, as the schema has them; None before it was listed.
         wishes: the wishes and rulings that the human told it.
         asked: rulings that it has asked about.
         proposed: topics that it has proposed.

@@ -111,7 +111,7 @@ class ReportReader:
     """Reads statements out of lines, by the names of a survey.
 
     Args:
-        names: of the survey.
+        names: the names of the survey.
     """
 
     def __init__(self, names: Names) -> None:

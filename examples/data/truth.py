@@ -100,8 +100,8 @@ class Sums:
     """Numbers and sums of the rows of a survey, once they are cleaned.
 
     Args:
-        tables: of the survey, as they are stored.
-        names: of the survey.
+        tables: the tables of the survey, as they are stored.
+        names: the names of the survey.
     """
 
     def __init__(self, tables: Tables, names: Names) -> None:

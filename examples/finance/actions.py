@@ -44,7 +44,7 @@ class World(msgspec.Struct, frozen=True):
     """The data behind an instance's actions and utility.
 
     Attributes:
-        seed: of the tables.
+        seed: the seed of the tables.
         instance: the household, and what its client wants and will want.
     """
 

@@ -74,7 +74,7 @@ class Finds(msgspec.Struct, kw_only=True):
         file: the client's file.
         net: the household's income after tax, a month.
         costs: of living in its place.
-        rules: of its place.
+        rules: the rules of its place.
         bad_year: loss in a bad year in per cent, by share of stocks.
         needed: savings needed a month, by (target, years, stocks).
         rows: projections by `projection_key`.

@@ -58,7 +58,7 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     """A set of claims, and the profile of the mathematician who wants them proved.
 
     Attributes:
-        name: of the instance.
+        name: the name of the instance.
         request: their first message: the claims as stated, and nothing about their importance.
         claims: the claims as stated, by label.
         profile: their wishes.

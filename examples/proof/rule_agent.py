@@ -53,7 +53,7 @@ class Knowledge:
     Attributes:
         stated: the claims as stated, by label.
         core: the labels of the claims that are said to matter most; None until the human has said so.
-        minor: of those that are welcome too.
+        minor: those that are welcome too.
         forms: the forms in which claims are wanted.
         lemma: the family of the lemma that is wanted, or proposed; None for none.
         fails: the numbers at which claims are known to fail as stated.

@@ -84,7 +84,7 @@ def travel_utility(
         sandbox: the tables that plans are evaluated with.
         variant: the rules of evaluation, see ``evaluation.Variant``.
         convert: reads the plans that the parser cannot read.
-        version: of the scorer.
+        version: the version of the scorer.
         config: settings of ``convert``.
     """
 

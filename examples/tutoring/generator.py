@@ -44,7 +44,7 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     """A student, their homework, and the test.
 
     Attributes:
-        name: of the instance.
+        name: the name of the instance.
         student: as they are at the beginning.
         focus: the components that homework and test are about.
         homework: the problems that are set.

@@ -51,7 +51,7 @@ class Item(msgspec.Struct, frozen=True):
         number: from 1.
         problem: as it is written.
         answer: as written on the sheet; empty while it is open.
-        mark: of the tutor; empty without one.
+        mark: the mark of the tutor; empty without one.
     """
 
     number: int
@@ -159,7 +159,7 @@ def share_right(items: Sequence[Item], homework: Sequence[str]) -> float:
     """The share of the problems that were set to which a sheet has the right answer.
 
     Args:
-        items: of the sheet.
+        items: the items of the sheet.
         homework: the problems as they were set; what else is on the sheet does not count.
     """
     answers = {item.problem: item.answer for item in items}

@@ -58,7 +58,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         name: a scaffold, ``auto`` or ``human-alone``.
         utility: final utility.
-        minutes: of the human.
+        minutes: the human's minutes.
         net: utility less the price of the human's minutes.
         wins: share of resamples, by problem, in which it is the best.
     """
@@ -100,7 +100,7 @@ class Recommendation(msgspec.Struct, frozen=True, kw_only=True):
         certainty: share of resamples, by problem, in which it is the best.
         choices: all that were compared, the best first.
         margin: how much more it is worth than the next.
-        price: of a minute of the human's time.
+        price: the price of a minute of the human's time.
         rules: rules of control that answer what was diagnosed; those that end sessions were replayed.
     """
 
@@ -125,11 +125,11 @@ def recommend(
     Compared are the problems that every choice has played, if there are any.
 
     Args:
-        signs: of all sessions: with each scaffold, and of the baselines.
+        signs: the signs of all sessions: with each scaffold, and of the baselines.
         diagnoses: by scaffold.
         price: utility that a minute of the human's time is worth.
         resamples: how often the problems are drawn anew.
-        seed: of the draws.
+        seed: the seed of the draws.
     """
     names = list(dict.fromkeys(one.agent for one in signs))
     if not set(names) - {ALONE}:  # a budget that is used up says nothing for the human alone

@@ -168,9 +168,9 @@ def diagnose(signs: Sequence[Signs], *, resamples: int = 1000, seed: int = 0) ->
     """The diagnosis of some sessions with an agent; those that failed, or lack a human or an agent, are left out.
 
     Args:
-        signs: of the sessions.
+        signs: the signs of the sessions.
         resamples: how often the problems are drawn anew, for intervals and certainty.
-        seed: of the draws.
+        seed: the seed of the draws.
     """
     used = [one for one in signs if not one.baseline and not one.failed]
     if not used:
@@ -225,7 +225,7 @@ def over_problems(
         problems: the problem of each session.
         values: by quantity, the value of each session; None for none.
         resamples: how often problems are drawn.
-        seed: of the draws.
+        seed: the seed of the draws.
 
     Returns:
         By quantity, the mean, and then one for each resample; not a number if none is known.

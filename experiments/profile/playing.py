@@ -53,7 +53,7 @@ class ProfilePlan(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         subject: the model, address or agent.
         suite: as it is played, perhaps with some of its tasks only.
-        digest: of the whole suite as it is here.
+        digest: the digest of the whole suite as it is here.
         scaffolds: the agents that work with a human.
         secret: the seed of the secret half; None without one.
         plans: the sessions, by task and half; the baselines are among them.
@@ -94,7 +94,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         subject: the model, address or agent.
         suite: name of the suite.
-        digest: of the suite as it was played.
+        digest: the digest of the suite as it was played.
         published: whether that is the digest that was published with the suite.
         tasks: the tasks that were played.
         planned: how many sessions the suite has.
@@ -106,7 +106,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
         halves: final utility in the public and in the secret half, and the difference; empty without
             a secret half.
         resamples: of problems, for intervals and certainty.
-        seed: of the draws.
+        seed: the seed of the draws.
     """
 
     subject: str
@@ -230,7 +230,7 @@ async def profile(
         plan: what to play.
         price: utility that a minute of the human's time is worth.
         bootstrap: how often problems are drawn anew.
-        seed: of the draws.
+        seed: the seed of the draws.
         progress: shows how far it has come.
 
     Raises:

@@ -31,17 +31,17 @@ class Signs(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         session: id.
-        task: of the session.
+        task: the task of the session.
         agent: its kind.
         user: the persona of the human.
         problem: which problem it was; sessions of one problem are resampled together.
-        seed: of the problem, which tells the halves of a suite apart.
+        seed: the seed of the problem, which tells the halves of a suite apart.
         baseline: no human, or no agent took part.
         failed: an actor failed, which ended the session: what it shows is not the agent's way of working.
         first: utility at the first output.
         final: utility at the end.
         best: the highest utility.
-        minutes: of the human.
+        minutes: the human's minutes.
         written: tokens that the human wrote.
         read: tokens that the human had to read.
         rounds: how many there were.
@@ -57,7 +57,7 @@ class Signs(msgspec.Struct, frozen=True, kw_only=True):
         words: words that the human was sent for each turn with a message.
         tail: share of the rounds that came after utility had last risen.
         utilities: utility after each round.
-        ratings: of each round; None for none.
+        ratings: the ratings of each round; None for none.
         until: minutes of the human up to the end of each round.
     """
 

@@ -55,11 +55,12 @@ def replay_stops(
     """The replay of a rule with the number of rounds by which sessions would be worth most; None without sessions.
 
     Args:
-        signs: of the sessions; those that failed, or lack a human or an agent, are left out.
+        signs: the signs of the sessions; those that failed, or lack a human or an agent, are left
+            out.
         rule: which rule.
         price: utility that a minute of the human's time is worth.
         resamples: how often the problems are drawn anew.
-        seed: of the draws.
+        seed: the seed of the draws.
     """
     used = [one for one in signs if not one.baseline and not one.failed and one.utilities]
     if not used:

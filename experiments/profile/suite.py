@@ -25,7 +25,7 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """The design of a suite.
 
     Attributes:
-        name: of the suite, with its version.
+        name: the name of the suite, with its version.
         tasks: names of tasks.
         users: personas of the simulated users.
         scaffolds: kinds of agents that a model is played in.
@@ -33,8 +33,9 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         repeats: how often each is played.
         rounds: limit of a session.
         actions: limit of a session.
-        seed: of the public half.
-        digest: of all of it and of the public problems, as published; empty while it is being made.
+        seed: the seed of the public half.
+        digest: the digest of all of it and of the public problems, as published; empty while it is
+            being made.
     """
 
     name: str

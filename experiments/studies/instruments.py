@@ -32,7 +32,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """One item of a questionnaire.
 
     Attributes:
-        name: of the item, as the export has it.
+        name: the name of the item, as the export has it.
         text: the question.
         title: a short name above the question.
         type: ``scale`` from ``low`` to ``high``, ``choice`` of ``choices``, ``number``, or ``text``.
@@ -154,7 +154,7 @@ def items_of(kind: str, own: Sequence[Item], *, weights: bool) -> tuple[Item, ..
     """The items of a questionnaire.
 
     Args:
-        kind: of the questionnaire.
+        kind: the kind of the questionnaire.
         own: items of your own, which follow the published ones.
         weights: ask the 15 pairs of NASA-TLX, too.
     """

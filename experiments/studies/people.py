@@ -163,7 +163,7 @@ class People:
 
     Args:
         study: the study, see ``resolved``.
-        log: of the participants.
+        log: the log of the participants.
         sessions: the log of their sessions; their state is looked up there.
         now: the time in seconds since 1970.
     """

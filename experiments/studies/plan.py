@@ -58,7 +58,7 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
     """A condition: a task, and the agent in it.
 
     Attributes:
-        name: of the condition; participants never see it.
+        name: the name of the condition; participants never see it.
         task: name of a task, or ``FILE.py:NAME``.
         agent: kind of agent, or ``FILE.py:NAME``; empty for the task's first one that works with people.
         model: behind the agent; empty for rules.
@@ -109,7 +109,7 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
     """A study.
 
     Attributes:
-        name: of the study, in its events.
+        name: the name of the study, in its events.
         title: shown to participants.
         consent: what a person agrees to, in Markdown.
         instructions: shown before the first condition, in Markdown.
@@ -118,7 +118,7 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
         design: ``within``: each participant meets all conditions; ``between``: one of them.
         assignment: ``counterbalanced``: orders of a Latin square, or conditions, in turn; ``random``: drawn
             among those used least so far.
-        seed: of the draws, and of the worlds.
+        seed: the seed of the draws, and of the worlds.
         participants: how many may take part; 0 for any number.
         show_result: show participants the utility that was reached.
         recruitment: where they come from.

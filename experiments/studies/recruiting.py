@@ -56,7 +56,7 @@ class Recruits:
     """Gives pseudonyms, and keeps the table of ids.
 
     Args:
-        key: of the pseudonyms.
+        key: the key of the pseudonyms.
         table: the file of the ids.
         parameters: which ids there are.
     """

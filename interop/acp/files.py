@@ -85,7 +85,7 @@ class FileTexts:
         """An edit that the agent has made, by its diff.
 
         Args:
-            path: of the file.
+            path: the path of the file.
             old: the text before, the whole of it or the part that was replaced; None for a new file.
             new: what it was replaced by.
             at: when, UTC epoch seconds.

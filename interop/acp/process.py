@@ -111,7 +111,7 @@ def end_like(status: int) -> int:
     """If a signal ended the agent, ends this program the same way; else returns the exit code.
 
     Args:
-        status: of the agent.
+        status: the status of the agent.
     """
     if status >= 0:
         return status

@@ -21,7 +21,7 @@ class Pump:
     waits for them instead of the event loop. The thread does not keep the program from ending.
 
     Args:
-        name: of the thread.
+        name: the name of the thread.
         source: what is read; owned by the pump from now on.
         sink: what is written; likewise.
         observe: called with each piece before it is passed; returns at once, and never raises.

@@ -25,9 +25,9 @@ class Message(NamedTuple):
     """A message.
 
     Attributes:
-        kind: of its chunks.
+        kind: the kind of its chunks.
         text: all of it.
-        time: of its last chunk.
+        time: the time of its last chunk.
     """
 
     kind: str
@@ -175,7 +175,7 @@ class AgentSession:
         """The person's answer to that.
 
         Args:
-            id: of the request.
+            id: the id of the request.
             params: the request.
             result: the answer.
             time: when.

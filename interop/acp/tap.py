@@ -74,7 +74,7 @@ class Tap:
         """Notes that the agent has ended, and lets the recorder end.
 
         Args:
-            status: of the agent; negative for a signal.
+            status: the status of the agent; negative for a signal.
         """
         with self._lock:
             self._hand_over(Copy(ENDED, time.time(), str(status).encode()))

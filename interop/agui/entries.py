@@ -22,8 +22,8 @@ class AguiEntry(NamedTuple):
 
     Attributes:
         do: records it; None for a diagnostic alone.
-        role: of the actor.
-        name: of the actor; None for the first of that role.
+        role: the role of the actor.
+        name: the name of the actor; None for the first of that role.
         at: time, UTC epoch seconds; None for now.
         problem: what is wrong with it; None for nothing.
         done: called with the receipt.

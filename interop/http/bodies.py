@@ -35,7 +35,7 @@ class RequestBodies:
         """The body of a request; it is to be released when it has been taken.
 
         Args:
-            request: of the client.
+            request: the request of the client.
             budget: what it may take.
 
         Raises:
@@ -67,7 +67,7 @@ async def receive(
     """The body of a request.
 
     Args:
-        request: of the client.
+        request: the request of the client.
         budget: what it may take.
         count: called with the size of each part that is kept.
 

@@ -22,7 +22,7 @@ class Proxies:
     """The reverse proxies whose word is taken for the address of a client.
 
     Args:
-        addresses: of the proxies, or networks such as ``10.0.0.0/8``.
+        addresses: the addresses of the proxies, or networks such as ``10.0.0.0/8``.
 
     Raises:
         InvalidInput: one of them is not an address.

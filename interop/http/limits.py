@@ -31,8 +31,8 @@ class HttpLimits(msgspec.Struct, frozen=True, kw_only=True):
         patience: seconds for a request to arrive, and for a client that does not read what it is
             sent. Late bodies are refused with 408; the connection ends otherwise.
         connections: at once; more are refused with 503 and closed.
-        per_client: of those, from one address; more are refused likewise. Trusted proxies may have
-            any number.
+        per_client: how many of those may come from one address; more are refused likewise. Trusted
+            proxies may have any number.
         proxies: addresses or networks of reverse proxies that say where requests come from, in
             ``X-Forwarded-For``.
 

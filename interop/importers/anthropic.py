@@ -103,7 +103,7 @@ def spoken(block: Mapping[str, JSON], name: str | None = None) -> Step | None:
 
     Args:
         block: a block of the content.
-        name: of the agent; None for the main one.
+        name: the name of the agent; None for the main one.
     """
     kind = str(block["type"])
     if kind == "text":
@@ -145,7 +145,7 @@ def typed(texts: Sequence[str], others: Sequence[str] = ()) -> Iterator[Step]:
     """A person's text as one message, however many blocks it came in.
 
     Args:
-        texts: of its blocks.
+        texts: the texts of its blocks.
         others: types of its blocks that are not text, such as ``image``; a mark replaces each.
     """
     parts = [text for text in texts if text.strip()]

@@ -144,7 +144,7 @@ class _Trajectory:
         """The session that it is.
 
         Args:
-            name: of the file.
+            name: the name of the file.
 
         Raises:
             InvalidInput: it is not a trajectory.
@@ -251,9 +251,9 @@ def _steps(step: _Step, data: bytes, name: str | None, open_calls: set[str]) -> 
     """The steps of a step.
 
     Args:
-        step: of a trajectory.
+        step: the step of a trajectory.
         data: the same as it is in the source.
-        name: of a subagent; None for the main one.
+        name: the name of a subagent; None for the main one.
         open_calls: ids of calls without a result; brought up to date.
     """
     side = _SIDES.get(step.source)

@@ -72,7 +72,7 @@ class Run(NamedTuple):
         stream: that they belong to.
         opened: the opening that they begin with; None if the session continues.
         drafts: the events, without secrets.
-        bodies: of the events, encoded.
+        bodies: the bodies of the events, encoded.
     """
 
     session: str

@@ -130,7 +130,7 @@ class RolloutReader:
         """The steps of a line.
 
         Args:
-            kind: of the line.
+            kind: the kind of the line.
             payload: its contents.
             data: the line itself.
 

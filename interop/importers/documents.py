@@ -25,7 +25,7 @@ class Document(NamedTuple):
     """An object in a file.
 
     Attributes:
-        path: of the file.
+        path: the path of the file.
         where: its place, in words.
         whole: its place in the file; None for the whole file.
         members: the places of its members, by name.
@@ -126,8 +126,8 @@ def listed_in(path: Path, shape: Shape | None) -> Iterator[tuple[Member, bytes]]
     those of an answer.
 
     Args:
-        path: of the file.
-        shape: of its beginning.
+        path: the path of the file.
+        shape: the shape of its beginning.
 
     Raises:
         InvalidInput: it cannot be read, or is not JSON as a whole.

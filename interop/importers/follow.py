@@ -125,7 +125,7 @@ async def follow_foreign(
         source: a file, or a directory whose files may come and grow.
         importer: reads them; None to recognise each file of a directory by itself.
         reading: how. It is always taken for something that grows.
-        labels: of all sessions.
+        labels: the labels of all sessions.
         every: seconds between two looks at the files.
         on_import: called after an import that recorded something, or that met a problem: with the
             file, the number of records, and what a person should know; of each problem once.

@@ -43,7 +43,8 @@ class Piece(NamedTuple):
 
     Attributes:
         where: its place, in words.
-        number: of the line, or its place in the array, from 1; 1 if it is the whole file.
+        number: the number of the line, or its place in the array, from 1; 1 if it is the whole
+            file.
         data: its JSON, not looked at yet.
     """
 
@@ -73,7 +74,7 @@ def lines_of(path: Path, *, growing: bool = False, upto: int | None = None) -> I
     """The lines of a file that are not blank.
 
     Args:
-        path: of the file.
+        path: the path of the file.
         growing: another program is still writing it: a last line without an end is left out.
         upto: number of bytes that lines may end in; None for all. Pass it to see the same lines
             each time when a growing file is read more than once.

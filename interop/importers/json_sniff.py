@@ -24,7 +24,8 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         form: ``object``, ``array``, or ``lines``: several values, one after the other.
-        keys: of the first object: the object itself, or the first one in the array or the lines.
+        keys: the keys of the first object: the object itself, or the first one in the array or the
+            lines.
         inner: by key of that object, the keys of the first object inside the value, if any.
     """
 

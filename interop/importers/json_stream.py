@@ -47,8 +47,8 @@ def elements_of(path: Path, offset: int = 0) -> Iterator[tuple[Member, bytes]]:
     """The elements of an array, one after the other, and the place of each.
 
     Args:
-        path: of the file.
-        offset: of the array.
+        path: the path of the file.
+        offset: the offset of the array.
 
     Raises:
         InvalidInput: the file cannot be read, or is cut off, or there is no array.
@@ -79,7 +79,7 @@ def members_of(path: Path, of: Member | None = None) -> dict[str, Member]:
     """The places of the members of an object, by name; the last of a name.
 
     Args:
-        path: of the file.
+        path: the path of the file.
         of: the object; None for the whole document.
 
     Raises:
@@ -147,8 +147,8 @@ class _Scanner:
     """Goes over a document from a place on.
 
     Args:
-        file: of the document.
-        path: of the file, for errors.
+        file: the file of the document.
+        path: the path of the file, for errors.
         offset: where to begin.
     """
 

@@ -80,7 +80,7 @@ class LabelledImporter:
 
     Args:
         importer: the other one.
-        labels: of all sessions.
+        labels: the labels of all sessions.
     """
 
     def __init__(self, importer: Importer, labels: Labels) -> None:

@@ -53,15 +53,15 @@ class SessionMapping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
             of an array, are separate documents.
         id: the session's own id.
         task: name of the task.
-        instance: of the task.
+        instance: the instance of the task.
         agent: name of the agent, to group by.
         model: that the agent ran on.
         utility: a result: a score in [0, 1], or true or false.
         user: whose session it is, by a pseudonym: the label ``user``.
         labels: more labels to group by, each with its path.
-        feedback: of the user on the whole: thumbs, as in a message.
-        comment: of the user on the whole.
-        rating: of the user, 1 to 5, for the last round.
+        feedback: the feedback of the user on the whole: thumbs, as in a message.
+        comment: the comment of the user on the whole.
+        rating: the rating of the user, 1 to 5, for the last round.
     """
 
     each: str = "$"
@@ -83,17 +83,17 @@ class MessageMapping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     Attributes:
         each: the messages in a session, in order.
-        role: of the speaker, one of the names in ``roles``.
-        text: of the message.
-        name: of the speaker, if several have one role.
+        role: the role of the speaker, one of the names in ``roles``.
+        text: the text of the message.
+        name: the name of the speaker, if several have one role.
         time: ISO 8601, or seconds since the epoch.
         call: for a result, the id of its call.
-        input_tokens: of the model call behind the message.
+        input_tokens: the input tokens of the model call behind the message.
         output_tokens: likewise.
-        feedback: of the user on this message: true or ``up``, false or ``down``, or a number: 1 is
-            up, 0 and -1 are down.
-        comment: of the user on this message.
-        rating: of the progress of this message's round by the user, 1 to 5.
+        feedback: the feedback of the user on this message: true or ``up``, false or ``down``, or a
+            number: 1 is up, 0 and -1 are down.
+        comment: the comment of the user on this message.
+        rating: the rating of the progress of this message's round by the user, 1 to 5.
     """
 
     each: str
@@ -114,8 +114,8 @@ class CallMapping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     Attributes:
         each: the calls in a message, in order.
-        name: of the tool.
-        id: of the call.
+        name: the name of the tool.
+        id: the id of the call.
         arguments: an object, or JSON in a text.
         result: what the tool gave.
         error: why it failed; no error if it is missing, null, false or empty.
@@ -134,7 +134,7 @@ class OutputMapping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     Attributes:
         content: text, or structure.
-        media_type: of the content.
+        media_type: the media type of the content.
     """
 
     content: str
@@ -255,7 +255,7 @@ class MappingImporter:
 
     Args:
         spec: the mapping.
-        name: of the mapping, recorded as the format.
+        name: the name of the mapping, recorded as the format.
     """
 
     about = "JSON as a mapping describes it"

@@ -38,7 +38,7 @@ class SessionPreview(msgspec.Struct, kw_only=True):
         failed: actions that failed.
         outputs: snapshots of the shared output.
         scores: utilities.
-        ratings: of the progress of rounds.
+        ratings: the ratings of the progress of rounds.
         feedback: that people gave.
         first: the first message, cut to a line.
     """

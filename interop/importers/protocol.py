@@ -96,7 +96,7 @@ class Importer(Protocol):
 
         Args:
             source: a file or a directory.
-            shape: of the file's beginning; None for a directory, or if it is not JSON.
+            shape: the shape of the file's beginning; None for a directory, or if it is not JSON.
         """
         ...
 

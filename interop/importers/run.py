@@ -32,12 +32,12 @@ class ImportStream:
     Args:
         log: an open log.
         session: id of the session.
-        name: of the stream.
+        name: the name of the stream.
 
     Attributes:
         session: id of the session.
-        name: of the stream.
-        version: of the last record that was compared or written.
+        name: the name of the stream.
+        version: the version of the last record that was compared or written.
         known: events that the log had already.
         added: events that were appended.
     """
@@ -344,7 +344,7 @@ async def import_foreign(
         reading: how.
         keep_going: import everything readable. Else the first problem ends the import.
         look_first: unless it keeps going, read the source through before anything is taken.
-        survey: of the source, if that was done already.
+        survey: the survey of the source, if that was done already.
         progress: called with the number of events done so far.
 
     Raises:

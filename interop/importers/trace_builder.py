@@ -61,8 +61,8 @@ class TraceBuilder:
         session: id of the session.
 
     Attributes:
-        state: of the trace.
-        time: of the last trace event.
+        state: the state of the trace.
+        time: the time of the last trace event.
     """
 
     def __init__(self, session: str) -> None:

@@ -28,7 +28,7 @@ class SessionContext(NamedTuple):
     """The known facts about the session of an evaluation.
 
     Attributes:
-        labels: of the session, for metrics.
+        labels: the labels of the session, for metrics.
         turns: by the version of a snapshot, the key of the turn in which it was taken.
         rounds: how the rounds that have spans are counted.
         content: whether contents may be exported.
@@ -48,7 +48,7 @@ def evaluation_signals(record: Record, around: SessionContext) -> Iterator[Signa
     """The signals of a measurement, or of a person's judgement in the trace.
 
     Args:
-        record: of one of the kinds in ``EVALUATED``.
+        record: the record of one of the kinds in ``EVALUATED``.
         around: the session.
     """
     yield from _KINDS[record.kind](record, around)

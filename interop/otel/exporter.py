@@ -53,7 +53,7 @@ class ExportStatistics(msgspec.Struct, frozen=True, kw_only=True):
     """The state of an export.
 
     Attributes:
-        position: of the log, up to which all was exported.
+        position: the position of the log, up to which all was exported.
         lag: how many positions the log is ahead of that.
         exported: records exported since it was started.
         failed: failures; failed records are not exported again.

@@ -92,11 +92,11 @@ def call_signals(
 
     Args:
         event: the call.
-        key: of its span.
+        key: the key of its span.
         parent: key of the span that it lies in.
         start: when it began.
         session: session id.
-        labels: of the session, for metrics.
+        labels: the labels of the session, for metrics.
         content: whether contents may be exported.
     """
     provider, model = model_named(event.model)

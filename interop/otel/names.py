@@ -98,7 +98,7 @@ class Instrument(NamedTuple):
         kind: a counter, which only grows, or a histogram.
         unit: as UCUM has it; one in braces is left out of Prometheus names.
         about: what is measured.
-        bounds: of a histogram's buckets.
+        bounds: the bounds of a histogram's buckets.
     """
 
     kind: Literal["counter", "histogram"]

@@ -50,9 +50,9 @@ class SpanStarted(NamedTuple):
     """A span began.
 
     Attributes:
-        key: of the span.
+        key: the key of the span.
         parent: key of the span that it lies in; None for the session.
-        name: of the span.
+        name: the name of the span.
         start: seconds, on the session's clock.
         attributes: known from the start.
         client: whether it calls an external service.
@@ -81,11 +81,11 @@ class SpanEnded(NamedTuple):
     """A span ended.
 
     Attributes:
-        key: of the span.
+        key: the key of the span.
         end: seconds, on the session's clock.
         attributes: what became known by then.
         error: what kind of failure it ended in, if it did.
-        detail: of the failure, in words; only if contents may be exported.
+        detail: the detail of the failure, in words; only if contents may be exported.
     """
 
     key: str
@@ -99,9 +99,9 @@ class EventEmitted(NamedTuple):
     """An event of the Logs API.
 
     Attributes:
-        name: of the event.
+        name: the name of the event.
         time: seconds, on the session's clock.
-        attributes: of the event.
+        attributes: the attributes of the event.
         about: keys of the spans that it is about; the first that can be found counts.
         severity: ``warn`` if something went wrong.
     """

@@ -83,7 +83,7 @@ def make_bench(
     Args:
         log: the log, open.
         access: the rights of users.
-        name: of the log, for titles and commands.
+        name: the name of the log, for titles and commands.
         options: how sessions are scored.
         limits: what one client may take.
         http: limits of the connections.

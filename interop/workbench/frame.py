@@ -76,14 +76,15 @@ def page(
 
     Args:
         workbench: the shared state of the parts.
-        identity: of the user.
-        title: of the page; the log's name is added.
-        contents: of its main part.
+        identity: the identity of the user.
+        title: the title of the page; the log's name is added.
+        contents: the contents of its main part.
         script: the JavaScript module that makes it live, by the name of its file.
         at: the place in the navigation that it belongs to.
-        position: of the log, up to which the page shows it; its stream continues from there.
-        kind: of the page, for the style sheet.
-        status: of the response.
+        position: the position of the log, up to which the page shows it; its stream continues from
+            there.
+        kind: the kind of the page, for the style sheet.
+        status: the status of the response.
         exports: the files that the server makes of it, apart from its figures and tables.
     """
     places = _PLACES if identity.reads_log else ()
@@ -170,11 +171,11 @@ def plain_page(title: str, *contents: Node, script: str, kind: str, status: int 
     """A page for people without rights in the workbench, such as participants of a study.
 
     Args:
-        title: of the page.
-        contents: of its body.
+        title: the title of the page.
+        contents: the contents of its body.
         script: the JavaScript module that makes it live, by the name of its file.
-        kind: of the page, for the style sheet.
-        status: of the response.
+        kind: the kind of the page, for the style sheet.
+        status: the status of the response.
     """
     return HTMLResponse(document(_head(title, script), tag("body", *contents, class_=kind)), status)
 

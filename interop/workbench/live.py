@@ -183,10 +183,10 @@ def open_row(
     """The row of an open session.
 
     Args:
-        summary: of the session.
+        summary: the summary of the session.
         line: its measurements.
         taus: the tolerances to show.
-        marks: of the agents.
+        marks: the marks of the agents.
     """
     used = [tag("span", f"τ{tau}", class_="tau") for tau in sorted(line.stops(taus))]
     stall, agent = line.stall, label_of(summary, line, "agent")

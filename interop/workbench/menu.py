@@ -18,8 +18,8 @@ class Export(NamedTuple):
 
     Attributes:
         name: of it, as the menu shows it.
-        path: of the route that makes the files.
-        parameters: of the address, apart from ``format``.
+        path: the path of the route that makes the files.
+        parameters: the parameters of the address, apart from ``format``.
         forms: the values of ``format``.
     """
 

@@ -64,7 +64,7 @@ class Workbench(NamedTuple):
 
     Attributes:
         log: the log.
-        name: of the log, for titles and commands.
+        name: the name of the log, for titles and commands.
         sessions: its sessions.
         lists: lists of them, with the measurements of each.
         access: the rights of users.

@@ -69,7 +69,7 @@ class TablesWritten(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         sessions: closed sessions that were written now, or anew.
         forgotten: sessions whose rounds were erased now.
-        position: of the log, up to which the tables go.
+        position: the position of the log, up to which the tables go.
     """
 
     sessions: int
@@ -91,7 +91,7 @@ async def export_tables(
 
     Args:
         log: the log; others may be writing it.
-        directory: of the tables; created if missing.
+        directory: the directory of the tables; created if missing.
         options: how to score.
         records: write the records of those sessions too.
         follow: keep exporting new sessions until cancelled.
@@ -343,11 +343,11 @@ class Rewriting:
     many small batches leave few files.
 
     Args:
-        directory: of the tables.
-        number: of the last file that was written.
+        directory: the directory of the tables.
+        number: the number of the last file that was written.
 
     Attributes:
-        number: of the last file that was written.
+        number: the number of the last file that was written.
     """
 
     def __init__(self, directory: Path, number: int) -> None:

@@ -97,7 +97,7 @@ def pack(folded: Folded, position: int, kind: str) -> Derived:
 
     Args:
         folded: the rows.
-        position: of the last record that they rest on.
+        position: the position of the last record that they rest on.
         kind: from ``kind_of``.
     """
     why = folded.utility_missing

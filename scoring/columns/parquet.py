@@ -112,7 +112,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
         judge: whose ratings count, as ``Options.judge``.
         definitions: version of the definitions of all numbers by which it was written.
         columns: a digest of the columns of its tables.
-        position: of the log, up to which closed sessions are in it.
+        position: the position of the log, up to which closed sessions are in it.
         parts: its files.
     """
 
@@ -145,9 +145,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """The contents of a directory of tables.
 
     Attributes:
-        format: of the directory.
+        format: the format of the directory.
         log: a digest by which the log is known again.
-        number: of the last file that was written.
+        number: the number of the last file that was written.
         views: one per way of scoring.
     """
 
@@ -181,7 +181,7 @@ def folder_of(view: View, table: str, scorer: str | None = None) -> str:
     Args:
         view: the way of scoring.
         table: its name.
-        scorer: of the utilities in it, ``name@version``, for a table of rounds; None if
+        scorer: the scorer of the utilities in it, ``name@version``, for a table of rounds; None if
             utility was not measured.
     """
     if table == "records":
@@ -461,9 +461,9 @@ def write_part(directory: Path, folder: str, number: int, tables: Sequence[Table
     """Writes rows into a file, which is on disk when this returns; None without any rows.
 
     Args:
-        directory: of all tables.
-        folder: of this one, within it.
-        number: of the file, never used before.
+        directory: the directory of all tables.
+        folder: the folder of this one, within it.
+        number: the number of the file, never used before.
         tables: the rows.
     """
     import pyarrow.compute
@@ -665,7 +665,7 @@ def read_tables(directory: Path, options: Options) -> Columns:
     """The columns of a directory of tables.
 
     Args:
-        directory: of the tables.
+        directory: the directory of the tables.
         options: how they are scored.
 
     Raises:

@@ -207,7 +207,7 @@ def rows_of(
         waiting: likewise.
         unreadable: likewise.
         reviews: by reviewers; None for none.
-        costs: of the agents; None if they are not known.
+        costs: what the agents cost; None if they are not known.
     """
     reviews, costs = reviews or Reviews(), costs or Costs()
     origin = trajectory.forked_from
@@ -304,8 +304,8 @@ class SessionFold:
 
     Attributes:
         session: session id.
-        position: of the last record that it was given.
-        time: of the last record of the trace.
+        position: the position of the last record that it was given.
+        time: the time of the last record of the trace.
     """
 
     def __init__(self, session: str, options: Options, *, strict: bool = False) -> None:

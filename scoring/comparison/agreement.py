@@ -90,7 +90,7 @@ class ReviewAgreement(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         ratings: of their ratings; the unit is a session, a round or a record.
-        tags: of each tag of whole sessions, by tag; the unit is a session.
+        tags: the agreement on each tag of whole sessions; the unit is a session.
     """
 
     ratings: Agreement
@@ -103,7 +103,7 @@ def review_agreement(
     """The agreement of all reviewers who reviewed the same sessions.
 
     Args:
-        reviews: of each session, by its id.
+        reviews: the reviews of each session, by its id.
         resamples: bootstrap resamples; 0 for no intervals.
         seed: seeds the resampling.
     """

@@ -35,7 +35,7 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         session: session id.
         simulated: what simulates them: a persona, perhaps with its model; empty for a person.
-        task: of the session.
+        task: the task of the session.
         turns: words of each message after the request.
         questions: for each of these, whether it asks something.
         vague: for each of these, whether it is a vague ask (``turns.is_vague``).
@@ -64,7 +64,8 @@ def simulated_as(one: Participant, *, stamp: str = "") -> str:
 
     Args:
         one: the human.
-        stamp: of the simulated user, as ``labels.simulator_of`` gives it: with one, any policy simulates.
+        stamp: the stamp of the simulated user, as ``labels.simulator_of`` gives it: with one, any
+            policy simulates.
     """
     if one.model is not None:
         return f"{one.persona or one.policy or one.name} on {one.model}"

@@ -46,7 +46,7 @@ def sign_flip_p(differences: Floats, seed: str) -> float | None:
 
     Args:
         differences: one for each pair.
-        seed: of the drawn flips, if there are too many to try all.
+        seed: the seed of the drawn flips, if there are too many to try all.
     """
     n = len(differences)
     if n < 2:
@@ -85,7 +85,7 @@ def bca_interval(differences: Floats, resamples: int, seed: str) -> tuple[float,
     Args:
         differences: at least two.
         resamples: how often they are drawn anew.
-        seed: of the draws.
+        seed: the seed of the draws.
     """
     n = len(differences)
     if not resamples or n < 2:

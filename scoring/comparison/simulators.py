@@ -109,7 +109,7 @@ class BehaviourGap(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         measure: its name.
-        unit: of its values, of the difference and of W1.
+        unit: the unit of its values, of the difference and of W1.
         simulated: mean of the simulated; its sessions are those that have a value.
         people: mean of the people, likewise.
         difference: simulated - people.
@@ -176,7 +176,7 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
         tasks: one for each persona and task, in order; empty if there is one task only, on both sides.
         resamples: of bootstrap and chance.
         level: coverage of the intervals.
-        seed: of both.
+        seed: the seed of both.
     """
 
     people: int
@@ -250,7 +250,7 @@ def audit(
         simulated: sessions; those of people are left out.
         people: sessions; those of simulated people are left out, and counted.
         resamples: of bootstrap and chance; 0 for no intervals.
-        seed: of both.
+        seed: the seed of both.
 
     Raises:
         InvalidInput: one side lacks simulated people, or the other lacks real ones.

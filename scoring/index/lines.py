@@ -49,7 +49,7 @@ class SessionLine:
 
     Args:
         folded: its rows, or what a log has kept of them.
-        position: of the last record that they rest on.
+        position: the position of the last record that they rest on.
         until: position of the first record that they leave out; None if they rest on all.
     """
 
@@ -174,7 +174,7 @@ class Measured(NamedTuple):
     """The numbers of a session that lists are ordered and filtered by, as the log keeps them.
 
     Attributes:
-        position: of the last record that they rest on.
+        position: the position of the last record that they rest on.
         numbers: see ``columns.kept``.
     """
 
@@ -268,7 +268,7 @@ def listed(summary: SessionSummary, line: SessionLine, taus: Sequence[int] = ())
     """A session as it is listed.
 
     Args:
-        summary: of the session.
+        summary: the summary of the session.
         line: what was measured of it.
         taus: the tolerances to look at; empty for none.
     """
@@ -324,7 +324,7 @@ class SessionLines:
         """Reads what the log keeps of sessions whose lines are asked for next.
 
         Args:
-            summaries: of the sessions, some hundred at most.
+            summaries: the summaries of the sessions, some hundred at most.
 
         Raises:
             LogError: the log cannot be read.
@@ -341,7 +341,7 @@ class SessionLines:
         A list of many sessions takes a quarter of the time by this that it takes by ``prefetch``.
 
         Args:
-            summaries: of the sessions, some hundred at most.
+            summaries: the summaries of the sessions, some hundred at most.
 
         Raises:
             LogError: the log cannot be read.

@@ -51,7 +51,7 @@ class ListChange(NamedTuple):
     """The changes of a list.
 
     Attributes:
-        position: of the log, up to which this is so.
+        position: the position of the log, up to which this is so.
         rows: the sessions in the list that have changed, and their keys.
         gone: the sessions that have changed and are not in it.
         reload: whether too much has changed to name it.
@@ -87,7 +87,7 @@ class SessionList:
     Attributes:
         looked: how many sessions have been looked at.
         complete: whether these are all.
-        position: of the log: changes up to it have been looked at.
+        position: the position of the log: changes up to it have been looked at.
         revision: grows with each change of the list.
     """
 

@@ -42,7 +42,7 @@ class SessionIndex:
 
     Attributes:
         summaries: by place.
-        position: of the log, up to which the summaries that have been read are right.
+        position: the position of the log, up to which the summaries that have been read are right.
         arrived: when the latest record of a session came, in seconds since 1970, of those sessions that
             changed since the log was opened here.
         loaded: whether all sessions have been read that were there at first.

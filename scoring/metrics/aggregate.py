@@ -654,8 +654,8 @@ def drops_of(
     """D@τ of a group.
 
     Args:
-        facts: of all sessions.
-        values: of all sessions.
+        facts: the facts of all sessions.
+        values: the values of all sessions.
         rows: the sessions of the group.
         sample: holds ``drop_columns``.
         rated: which of all sessions have a rating.

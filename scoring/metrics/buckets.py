@@ -49,7 +49,7 @@ def make_buckets(
 
     Args:
         group: the labels that the sessions share.
-        ratios: of each session; not a number if it has none.
+        ratios: the ratios of each session; not a number if it has none.
         performance: the final performance of each, likewise.
         resamples: for the intervals.
         seed: what the resampling is seeded with.

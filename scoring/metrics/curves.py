@@ -32,10 +32,10 @@ def round_columns(
     """Utilities of a group by round, shorter trajectories carried forward.
 
     Args:
-        facts: of all sessions.
-        values: of all sessions.
+        facts: the facts of all sessions.
+        values: the values of all sessions.
         rows: the sessions of the group.
-        length: of the curve; None for that of the longest trajectory.
+        length: the length of the curve; None for that of the longest trajectory.
 
     Returns:
         A column per round; and how many sessions reach each round by themselves.

@@ -55,7 +55,7 @@ def formal_values(facts: Facts, taus: Sequence[int], reading: Reading = USUAL) -
     """The numbers of all sessions under ``formal``.
 
     Args:
-        facts: of the sessions.
+        facts: the facts of the sessions.
         taus: the tolerances.
         reading: what counts as an unproductive round.
     """

@@ -47,7 +47,7 @@ def cut_length(facts: Facts, rows: Integers) -> int | None:
     """The length to which the trajectories of a group are cut; None if it has none.
 
     Args:
-        facts: of all sessions.
+        facts: the facts of all sessions.
         rows: the sessions of the group.
     """
     lengths = np.sort(facts.rounds[rows[~is_silent(facts)[rows]]])
@@ -60,7 +60,7 @@ def paper_values(facts: Facts, taus: Sequence[int], cuts: Integers) -> Values:
     """The numbers of all sessions under ``paper``.
 
     Args:
-        facts: of the sessions.
+        facts: the facts of the sessions.
         taus: the tolerances.
         cuts: the length to which the trajectory of each session is cut; 0 if its group has none, so
             its numbers are missing.

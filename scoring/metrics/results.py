@@ -219,7 +219,7 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         count: how many sessions.
-        share: of all sessions of the group.
+        share: the share of all sessions of the group.
         low: lower end of the Wilson interval.
         high: upper end of it.
     """

@@ -142,7 +142,7 @@ class Facts:
         """U_k of sessions, each at its own round; not a number if that is 0.
 
         Args:
-            number: of the round of each session.
+            number: the number of the round of each session.
             rows: the sessions; None for all.
         """
         final, starts, rounds = self.columns.final, self._starts, self.rounds

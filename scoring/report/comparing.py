@@ -196,10 +196,10 @@ def compare_agents(
         task: the task; the one with most sessions if not given.
         agents: the agents, of which the first five count; those with most sessions if not given.
         taus: tolerances.
-        convention: of the report; agents are compared in pairs by ``formal`` only.
+        convention: the convention of the report; agents are compared in pairs by ``formal`` only.
         group_by: labels to group by, the usual ones if not given.
         bootstrap: resamples for the intervals.
-        seed: of the resampling.
+        seed: the seed of the resampling.
         axis: the effort that the curves have as their axis.
 
     Raises:

@@ -238,7 +238,8 @@ class Series(msgspec.Struct, frozen=True):
         name: its name.
         colour: its colour; on a page also the name of a colour of the style sheet.
         dashes: lengths of dashes and gaps.
-        shape: of its dots on a page: 0 circle, 1 square, 2 triangle, 3 diamond, 4 inverted triangle.
+        shape: the shape of its dots on a page: 0 circle, 1 square, 2 triangle, 3 diamond, 4
+            inverted triangle.
     """
 
     name: str
@@ -361,7 +362,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     """A figure.
 
     Attributes:
-        name: of its file, and of its place in a page.
+        name: the name of its file, and of its place in a page.
         title: its title.
         note: what it shows.
         x: the axis across, shared by all panels.

@@ -239,7 +239,7 @@ def to_dataframe(
     Args:
         report: the report.
         table: which table, see ``report_rows``.
-        library: of the data frame; by default pandas if it is installed, else polars.
+        library: the library of the data frame; by default pandas if it is installed, else polars.
 
     Returns:
         A ``pandas.DataFrame`` or ``polars.DataFrame``.

@@ -43,7 +43,7 @@ def document_page(
 
     Args:
         document: the document.
-        title: of the page; by default the document's.
+        title: the title of the page; by default the document's.
         transcripts: see ``PagePart``.
     """
     return documents_page([PagePart(document=document, transcripts=transcripts)], title=title)
@@ -54,7 +54,7 @@ def documents_page(parts: Sequence[PagePart], *, title: str | None = None) -> st
 
     Args:
         parts: the documents, at least one.
-        title: of the page; by default that of the first document.
+        title: the title of the page; by default that of the first document.
     """
     assets = files(__package__).joinpath("page")
     style, script = (

@@ -58,7 +58,7 @@ def tidy_rows(
     Args:
         trajectories: the sessions.
         table: which table.
-        seeds: of the sessions, by id; a trajectory itself has none.
+        seeds: the seeds of the sessions, by id; a trajectory itself has none.
         reviews: the rows of sessions that hold what reviewers added, by id; likewise.
     """
     kept = [item for item in trajectories if item.state != FORGOTTEN]

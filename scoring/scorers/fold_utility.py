@@ -45,7 +45,7 @@ class FoldUtility:
     """Scores every closed round by a fold over all that happened until then.
 
     Args:
-        name: of the scorer.
+        name: the name of the scorer.
         version: raise it when the fold changes, so that new scores do not mix with old ones.
         begin: makes a fold for a session. An exception from it quarantines the scorer there.
         config: the settings that the fold depends on; each score carries their digest.

@@ -135,7 +135,7 @@ def labels_verdict(evidence: Evidence, labels: frozenset[Label] | None) -> Verdi
     """The verdict of ``rule_verdict``, by the labels of the human's next message.
 
     Args:
-        evidence: of the round.
+        evidence: the evidence of the round.
         labels: None if the message cannot be read.
     """
     if labels is None:
@@ -191,7 +191,7 @@ class ProgressJudge:
     analysis does not rate the last round either.
 
     Args:
-        name: of the scorer; ``config["judge"]`` of a session names it.
+        name: the name of the scorer; ``config["judge"]`` of a session names it.
         version: raise it when the function changes, so that new ratings do not mix with old ones.
         rate: the function. An exception from it quarantines the judge for the session.
         config: the settings that the function depends on, e.g. model and prompt digest.
@@ -231,7 +231,7 @@ def labels_judge(
 
     Args:
         annotator: labels the human's messages; it may know other languages.
-        name: of the scorer.
+        name: the name of the scorer.
         version: raise it when the annotator changes.
         rounds: how rounds are counted.
     """

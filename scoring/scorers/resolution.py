@@ -44,7 +44,8 @@ class ResolutionUtility:
 
     Args:
         read: reads the words, in place of ``last_words.standing``, whose rules are for English.
-        version: of the scorer; raise it when ``read`` changes. ``2`` belongs to the default.
+        version: the version of the scorer; raise it when ``read`` changes. ``2`` belongs to the
+            default.
         rounds: how rounds are counted.
     """
 

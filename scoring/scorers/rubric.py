@@ -62,7 +62,7 @@ def rubric_utility(
         criteria: the rubric.
         models: access to the model.
         use: which model, and how it is called.
-        name: of the scorer.
+        name: the name of the scorer.
 
     Raises:
         InvalidInput: no criterion, two of one name, or a name that no scorer can have.
@@ -88,7 +88,7 @@ def conversation_rubric(
         models: access to the model.
         use: which model, and how it is called.
         rounds: how rounds are counted.
-        name: of the scorer.
+        name: the name of the scorer.
 
     Raises:
         InvalidInput: no criterion, two of one name, or a name that no scorer can have.

@@ -200,7 +200,7 @@ class SnapshotUtility:
         log.watch(scorers=[scorer], on_update=print).start()
 
     Args:
-        name: of the scorer.
+        name: the name of the scorer.
         version: raise it when the function changes, so that new scores do not mix with old ones.
         score: the function. An exception from it quarantines the scorer for the session.
         config: the settings that the function depends on; each score carries their digest.
@@ -274,7 +274,7 @@ class RoundUtility:
     """Scores each closed round with your function, for example whether a question was answered.
 
     Args:
-        name: of the scorer.
+        name: the name of the scorer.
         version: raise it when the function changes.
         score: the function. An exception from it quarantines the scorer for the session.
         config: the settings that the function depends on; each score carries their digest.

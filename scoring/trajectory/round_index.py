@@ -22,7 +22,7 @@ class RoundIndex:
         convention: how rounds are counted here.
         rounds: the rounds that are closed.
         efforts: the cumulative effort at the end of each of them.
-        number: of the last round that has begun; 0 before the first.
+        number: the number of the last round that has begun; 0 before the first.
         closing: number of the last round, if the session was closed and the round holds messages of
             humans only; None while there is no such round. It keeps its number, and counts for
             effort only.

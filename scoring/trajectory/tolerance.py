@@ -125,7 +125,7 @@ class Tolerance:
         without this round.
 
         Args:
-            number: of the round.
+            number: the number of the round.
             rating: as above; it gives the new rating of the round.
         """
         most = max(self.taus, default=1)

@@ -39,7 +39,7 @@ class Update(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="update"
     Attributes:
         session: session id.
         round: number of the round that it is about.
-        position: of the record that brought it about.
+        position: the position of the record that brought it about.
         version: the trace version that had been reached.
     """
 
@@ -64,7 +64,7 @@ class Trigger(msgspec.Struct, frozen=True, gc=False):
         """The first fields of an update about a round: session, round, position and version.
 
         Args:
-            number: of the round.
+            number: the number of the round.
         """
         record = self.record
         return record.session, number, record.position, self.version
@@ -74,7 +74,7 @@ class RoundOpened(Update, frozen=True, kw_only=True):
     """A round began; the first one with the session.
 
     Attributes:
-        stage: of the session, as it is now.
+        stage: the stage of the session, as it is now.
         utility: the utility at its beginning; None if utility is missing.
         missing: why utility is missing.
         output: whether the session is about a shared output, as far as is known.
@@ -230,7 +230,7 @@ class StopWithdrawn(Update, frozen=True, kw_only=True):
     """An advice no longer holds: a rating that it rests on was corrected, or another judge counts.
 
     Attributes:
-        tau: of the advice.
+        tau: the tolerance of the advice.
     """
 
     tau: int

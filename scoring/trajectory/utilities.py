@@ -140,7 +140,7 @@ class UtilityBook:
         """A round's utility as it counts: a score in a closing round belongs to the round before.
 
         Args:
-            number: of the round.
+            number: the number of the round.
             snapshot: trace version of its last snapshot; None if it holds none.
         """
         closing = self._index.closing
@@ -156,7 +156,7 @@ class UtilityBook:
         """The utility of a round, and whether it is stale.
 
         Args:
-            number: of the round.
+            number: the number of the round.
             snapshot: trace version of its last snapshot; None if it holds none.
         """
         stream = self._chosen

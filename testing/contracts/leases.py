@@ -23,8 +23,8 @@ async def check_leases(one: Leases, other: Leases) -> None:
     """Checks that leases keep their contract.
 
     Args:
-        one: of a log that is open, and on which there are no leases.
-        other: of the same log, opened again, by another process perhaps.
+        one: a log that is open, and on which there are no leases.
+        other: the same log, opened again, by another process perhaps.
 
     Raises:
         AssertionError: a promise is broken; says which.

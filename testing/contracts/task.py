@@ -69,7 +69,7 @@ async def check_task(task: CheckedTask, *, seed: int = 1, instances: int = 3) ->
 
     Args:
         task: the task.
-        seed: of its instances.
+        seed: the seed of its instances.
         instances: how many of them to look at; at least two.
 
     Raises:

@@ -46,7 +46,7 @@ class Campaign(msgspec.Struct, frozen=True):
         runs: how many there were.
         happened: how often each fault has taken place.
         steps: steps of event loops.
-        failures: of those that failed; at most a few.
+        failures: the failures of those that failed; at most a few.
     """
 
     runs: int = 0

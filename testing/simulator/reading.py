@@ -210,7 +210,7 @@ async def derive(
 
     Args:
         log: the log.
-        operation: of which session, and what.
+        operation: the operation of which session, and what.
         forgotten: sessions that are forgotten, or may be.
         calm: whether the disk works, and nobody else uses it.
     """

@@ -164,8 +164,8 @@ def check_relay(records: Sequence[Record], checkpoint: int, name: str) -> None:
 
     Args:
         records: all of the log.
-        checkpoint: of the consumer.
-        name: of the consumer.
+        checkpoint: the checkpoint of the consumer.
+        name: the name of the consumer.
     """
     for session in _sessions(name):
         said = Counter(record.caller_id for record in records if record.session == session)

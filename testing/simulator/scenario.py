@@ -128,7 +128,7 @@ class Operation(msgspec.Struct, frozen=True):
     """One thing to do.
 
     Attributes:
-        number: of the operation in its run; names what it writes.
+        number: the number of the operation in its run; names what it writes.
         kind: what.
         worker: the task that does it, after those of its own before it.
         session: the session that it is about.

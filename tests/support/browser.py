@@ -32,7 +32,7 @@ class Watched:
 
     Attributes:
         page: the page.
-        complaints: of the browser.
+        complaints: what the browser complained of.
         requests: the addresses that were asked for.
     """
 

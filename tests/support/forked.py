@@ -50,8 +50,8 @@ def run_forked(
     """Runs a program as ``subprocess.run`` does with the interpreter; gives exit code and output.
 
     Args:
-        arguments: of the interpreter: ``-P`` and ``-W`` if wanted, then ``-m`` or ``-c`` and what is
-            the program's own.
+        arguments: the arguments of the interpreter: ``-P`` and ``-W`` if wanted, then ``-m`` or
+            ``-c`` and what is the program's own.
         where: the working directory.
         environment: all variables of the program.
     """

@@ -88,12 +88,12 @@ async def visiting(
 
     Args:
         log: the log.
-        role: of the visitor; None for one without a cookie.
+        role: the role of the visitor; None for one without a cookie.
         who: the visitor, instead of a role.
         read_only: whether the workbench is.
         hosts: the names that it answers to.
         limits: on each client.
-        parts: of the workbench.
+        parts: the parts of the workbench.
         forks: begins forks.
         proxy_header: the header by which a reverse proxy names a user.
         proxies: that say where requests come from.

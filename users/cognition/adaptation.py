@@ -33,7 +33,7 @@ class Adaptation:
 
     Attributes:
         trust: in the agent by now.
-        understanding: of the task by now.
+        understanding: what is understood of the task by now.
     """
 
     def __init__(self, cognition: Cognition) -> None:

@@ -36,7 +36,7 @@ class _Heard(msgspec.Struct):
     """A message, and what may have it read otherwise later.
 
     Attributes:
-        record: of the message.
+        record: the record of the message.
         event: the message.
         trust: in others at that moment.
         turn: number of own turns by then.

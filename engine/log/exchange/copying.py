@@ -33,7 +33,7 @@ class LogCopied(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         records: copied now.
-        position: of the last record of the copy.
+        position: the position of the last record of the copy.
         forgotten: sessions that were forgotten in the copy, as they are in the source.
     """
 

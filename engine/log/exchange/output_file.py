@@ -71,7 +71,7 @@ def output_file(path: _Path, rules: OutputRules = _REPLACING) -> Iterator[Binary
     link's target is replaced. A device or a pipe is written directly.
 
     Args:
-        path: of the file.
+        path: the path of the file.
         rules: which files it may replace.
 
     Raises:

@@ -39,8 +39,8 @@ class Prepared(NamedTuple):
 
     Attributes:
         transaction: its id; empty if it was begun without reading the log.
-        position: of its last record; 0 if it has none.
-        crc: of that record.
+        position: the position of its last record; 0 if it has none.
+        crc: the checksum of that record.
         records: its records.
     """
 
@@ -177,7 +177,7 @@ class Statements:
         """Ends a transaction in which records were copied.
 
         Args:
-            position: of the last of them.
+            position: the position of the last of them.
             progress: key, events, version, last and position of sessions in which no
                 more than these has changed, one sequence for each.
         """
@@ -208,7 +208,7 @@ class _Repeated:
     To read and plan them anew for each group of 100 took a fifth of the server's time.
 
     Args:
-        schema: of the log.
+        schema: the schema of the log.
         prepared: whether the connection keeps what is prepared on it, as behind a pooler it does not.
     """
 

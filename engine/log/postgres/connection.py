@@ -70,7 +70,7 @@ class Identity(NamedTuple):
         log: its random id.
         layout: number of its table layout.
         chained: whether it keeps a hash chain.
-        position: of its last record.
+        position: the position of its last record.
     """
 
     log: str

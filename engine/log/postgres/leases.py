@@ -42,7 +42,7 @@ class PostgresLeases:
 
     Args:
         reader: has connections; does again what a lost one left undone.
-        schema: of the log.
+        schema: the schema of the log.
     """
 
     def __init__(self, reader: Reader, schema: str) -> None:

@@ -83,7 +83,7 @@ class Settings(NamedTuple):
     """The settings in a URL.
 
     Attributes:
-        path: of the file.
+        path: the path of the file.
         durability: ``full``: an acknowledged append survives a loss of power; ``normal``: it
             survives the end of the process, and the last ones may be lost with the power.
         chain: a new log keeps a hash chain per stream.

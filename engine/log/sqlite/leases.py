@@ -41,7 +41,7 @@ class SqliteLeases:
     Args:
         connection: that writes, in the writer's thread.
         writer: runs what is to be done there.
-        url: of the log.
+        url: the URL of the log.
     """
 
     def __init__(self, connection: sqlite3.Connection, writer: Writer, url: str) -> None:

@@ -77,7 +77,7 @@ class HeadMark:
     """Writes the mark of a log, from one thread.
 
     Args:
-        path: of the log.
+        path: the path of the log.
         synced: whether each commit is on the disk when it is over.
 
     Attributes:

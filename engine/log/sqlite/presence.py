@@ -33,7 +33,7 @@ class FilePresence:
     """Watches one file, from one thread.
 
     Args:
-        path: of the file, which is open.
+        path: the path of the file, which is open.
     """
 
     def __init__(self, path: Path) -> None:

@@ -43,7 +43,7 @@ class LogReader:
     Args:
         connection: to read on.
         reader: reads on it.
-        url: of the log, for messages.
+        url: the URL of the log, for messages.
     """
 
     def __init__(self, connection: aiosqlite.Connection, reader: Reader, url: str) -> None:

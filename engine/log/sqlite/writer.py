@@ -62,7 +62,7 @@ class Writer:
         connection: whose thread commits.
         commit: commits a group.
         publisher: where committed records are published.
-        url: of the log, for messages.
+        url: the URL of the log, for messages.
     """
 
     def __init__(

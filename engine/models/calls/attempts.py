@@ -65,7 +65,7 @@ class RetryingCaller:
         models: shared by all sessions.
         log: where calls are recorded.
         asker: who asks.
-        seed: of the session's randomness; decides the jitter of waits.
+        seed: the seed of the session's randomness; decides the jitter of waits.
         latency: seconds that a reply is recorded to have taken.
     """
 
@@ -127,7 +127,7 @@ class _Attempt:
     """The attempts at one request, made one by one.
 
     Attributes:
-        number: of the attempt, from 1.
+        number: the number of the attempt, from 1.
         wait: seconds of wall time to wait before the next one.
         error: how it failed, if it was made now and did fail.
     """

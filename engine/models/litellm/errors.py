@@ -75,7 +75,7 @@ def model_error(
     Args:
         error: the error raised.
         model: the model's name in the request.
-        parameters: of the call; their secrets are removed from the error's message.
+        parameters: the parameters of the call; their secrets are removed from the error's message.
     """
     names = {cls.__name__ for cls in type(error).__mro__}
     text = str(error).partition(_TRACEBACK)[0]  # LiteLLM puts some into the text of errors

@@ -141,8 +141,8 @@ def submit_action(
     """Submits a new version of the shared output.
 
     Args:
-        schema: of its content; or of its parts, if these are given.
-        media_type: of its content.
+        schema: the schema of its content; or of its parts, if these are given.
+        media_type: the media type of its content.
         write: makes the content of the parts.
     """
     # References in the schema start at its root, so their targets move to the new root.

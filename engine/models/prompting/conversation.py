@@ -302,7 +302,7 @@ def read_choice(text: str, options: Mapping[Key, str], *, label: str) -> Key:
     merely occurs in the text chooses nothing.
 
     Args:
-        text: of the reply.
+        text: the text of the reply.
         options: their keys, and their words as the model was given them, numbered from 1.
         label: the beginning of the line, e.g. ``Plan``.
 

@@ -38,7 +38,7 @@ def read_ratings(text: str, names: Sequence[str]) -> Mapping[str, int | None]:
 
     Args:
         text: what a model wrote.
-        names: of the things rated.
+        names: the names of the things rated.
 
     Returns:
         For each name its rating; None if it has none, or several that differ.

@@ -23,7 +23,7 @@ class Prompts:
         texts: the templates.
 
     Attributes:
-        digest: of all templates; another one is another experiment.
+        digest: the digest of all templates; another one is another experiment.
     """
 
     def __init__(self, texts: Mapping[str, str]) -> None:

@@ -156,7 +156,7 @@ class MessageReader:
     """Reads messages by their words, as an agent.
 
     Args:
-        names: of the survey.
+        names: the names of the survey.
     """
 
     def __init__(self, names: Names) -> None:

@@ -131,7 +131,7 @@ class TopicReader:
     """Reads what messages ask: a key word of a kind, and a name that this kind can be about.
 
     Args:
-        names: of the survey.
+        names: the names of the survey.
     """
 
     def __init__(self, names: Names) -> None:

@@ -34,7 +34,7 @@ class Household(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         place: where it lives.
-        age: of the client.
+        age: the age of the client.
         salaries: before tax, a year; the higher one first.
         child: age of the child.
         mortgage: the debt on the home.

@@ -64,7 +64,7 @@ class SumIs(msgspec.Struct, frozen=True):
     """``6*sum(i^2) = 2*n^3 + 3*n^2 + n``: the sum runs over i = 1, ..., n, for all n from 0.
 
     Attributes:
-        factor: of the sum, above 0.
+        factor: the factor of the sum, above 0.
         term: what is added, as a polynomial in i.
         total: what the sum comes out as, times the factor.
     """

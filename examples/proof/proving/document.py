@@ -54,7 +54,7 @@ class Section(msgspec.Struct, frozen=True):
         label: such as ``A`` or ``L1``.
         claim: the claim as it is written.
         fails: the number at which the claim as first stated is said to fail; None if it is not said to.
-        steps: of the proof; empty if there is none yet.
+        steps: the steps of the proof; empty if there is none yet.
         machine: whether it says that a machine has checked it.
         unread: lines that could not be parsed.
     """

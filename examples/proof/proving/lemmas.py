@@ -17,8 +17,8 @@ class Family(msgspec.Struct, frozen=True):
     """A kind of lemma.
 
     Attributes:
-        name: of the family, as one speaks of it.
-        label: of its lemma in a document.
+        name: the name of the family, as one speaks of it.
+        label: the label of its lemma in a document.
         text: the lemma's statement.
     """
 

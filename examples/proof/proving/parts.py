@@ -35,9 +35,9 @@ class WrittenSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         kind: which of them.
-        label: of a claim as in the request; L1, L2 and so on for lemmas.
+        label: the label of a claim as in the request; L1, L2 and so on for lemmas.
         claim: what is proved, such as ``24 divides n^3 - n for odd n``.
-        steps: of the proof; the last one says what the claim says.
+        steps: the steps of the proof; the last one says what the claim says.
         fails: the number at which the claim as first stated fails.
         machine: whether Verify has accepted all steps.
     """

@@ -36,7 +36,7 @@ def prove(
     """A proof, step by step.
 
     Args:
-        label: of the claim; names the steps.
+        label: the label of the claim; names the steps.
         claim: the claim to prove.
         lemmas: the lemmas that may be cited, by label; the first useful one is cited.
         opaque: do not take the claim apart: one long list of cases, as far as that fits.

@@ -47,10 +47,10 @@ def draft(
     The same seed, claim and tries give the same proof. A step that is written again is drawn again.
 
     Args:
-        label: of the claim.
+        label: the label of the claim.
         claim: the claim to prove.
         lemmas: the lemmas that may be cited, by label.
-        seed: of the writer.
+        seed: the seed of the writer.
         tries: how often a step was written again, by its name.
         rate: share of the steps that come out wrong; of longer lists of cases, more.
         opaque: see ``prove``.

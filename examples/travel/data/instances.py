@@ -60,7 +60,7 @@ def make_instance(world: World, index: int, *, conflicts: float = 0.0) -> Instan
 
     Args:
         world: where to travel.
-        index: of the instance.
+        index: the index of the instance.
         conflicts: the share of the instances whose wishes conflict.
     """
     return _invent(world, index, conflicts).instance

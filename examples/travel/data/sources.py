@@ -61,7 +61,7 @@ class InventedInstances:
     """Instances of an invented world, without limit.
 
     Args:
-        seed: of the world.
+        seed: the seed of the world.
     """
 
     def __init__(self, seed: int) -> None:

@@ -41,7 +41,7 @@ class Finds:
     A failed search is kept as one without results, so that it is not repeated.
 
     Attributes:
-        cities: of each state searched.
+        cities: the cities of each state searched.
         flights: by origin, destination and date.
         routes: over land, by origin, destination and mode.
         accommodations: by city, in the order of the table.
@@ -86,7 +86,7 @@ class Finds:
         """Adds the outcome of a search.
 
         Args:
-            name: of the action; one that is no search is ignored.
+            name: the name of the action; one that is no search is ignored.
             arguments: as it was called.
             observation: what `actions.perform` returned; None for a search that failed.
 

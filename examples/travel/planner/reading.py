@@ -54,7 +54,7 @@ class Cost(NamedTuple):
     """The cost of a plan.
 
     Attributes:
-        dollars: of all that has a known price.
+        dollars: what all calls with a known price cost.
         complete: whether everything in the plan has one.
     """
 

@@ -32,7 +32,7 @@ class Try(NamedTuple):
     Attributes:
         problem: to which problem.
         answer: as a number in text; empty if it is not one.
-        number: of the item of the homework; 0 for an exercise.
+        number: the number of the item of the homework; 0 for an exercise.
     """
 
     problem: str

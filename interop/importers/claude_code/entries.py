@@ -68,10 +68,10 @@ class Envelope(msgspec.Struct, frozen=True, gc=False):
     """The facts kept about every line.
 
     Attributes:
-        number: of the line, from 1.
-        offset: of the line in the file, in bytes.
+        number: the number of the line, from 1.
+        offset: the offset of the line in the file, in bytes.
         type: ``user``, ``assistant``, ``system`` and others.
-        subtype: of a ``system`` line.
+        subtype: the subtype of a ``system`` line.
         uuid: its id; None for a line outside of the conversation.
         parent: id of its parent line.
         logical_parent: id of the line that it follows, if a summary took the place of what was
@@ -149,7 +149,7 @@ def envelopes_in(path: Path, *, growing: bool = False) -> Iterator[Envelope | Di
     """The envelopes of all lines, in order; a diagnostic for an invalid line.
 
     Args:
-        path: of the file.
+        path: the path of the file.
         growing: a last line without an end is left out.
 
     Raises:
@@ -364,8 +364,8 @@ def edited_file(result: JSON, name: str | None) -> FileEdit | None:
     or if the text cannot be told.
 
     Args:
-        result: of the tool.
-        name: of the agent that wrote it.
+        result: the result of the tool.
+        name: the name of the agent that wrote it.
     """
     if not isinstance(result, dict):
         return None

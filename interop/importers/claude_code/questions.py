@@ -36,7 +36,7 @@ class QuestionReader:
         """The same steps, with the questions and answers among them.
 
         Args:
-            steps: of the next message, in order.
+            steps: the steps of the next message, in order.
             kept: the program's record of a result, such as the separate answers.
         """
         for step in steps:

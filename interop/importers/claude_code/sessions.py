@@ -181,7 +181,7 @@ class _Part(NamedTuple):
     """Consecutive lines of one file, and the actor they belong to.
 
     Attributes:
-        path: of the file.
+        path: the path of the file.
         helper: the subagent that they belong to; None for the main agent.
         offset: added to the numbers of the lines.
         lines: to be read.
@@ -200,7 +200,7 @@ class SessionFile:
     """A session file.
 
     Args:
-        path: of the file.
+        path: the path of the file.
         reading: how times are read.
     """
 

@@ -45,7 +45,7 @@ class StepReader:
     """Reads lines of one actor in order.
 
     Args:
-        name: of the agent; None for the main one.
+        name: the name of the agent; None for the main one.
         helper: it is a subagent, whose "user" is the agent that called it.
     """
 
@@ -61,7 +61,7 @@ class StepReader:
         """The steps of a line.
 
         Args:
-            envelope: of the line.
+            envelope: the envelope of the line.
             line: its contents.
             data: the line itself.
 

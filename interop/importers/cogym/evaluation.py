@@ -135,7 +135,7 @@ class Evaluation(NamedTuple):
         Args:
             session: id of the session.
             rounds: its rounds by human turns.
-            time: of the measurements: that of the session's last event.
+            time: the time of the measurements: that of the session's last event.
         """
         yield from self._scores(session, rounds, time)
         yield from self._ratings(session, rounds, time)

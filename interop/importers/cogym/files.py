@@ -66,7 +66,7 @@ class Run(NamedTuple):
 
     Attributes:
         log: its event log.
-        name: of the session, as far as the files name it.
+        name: the name of the session, as far as the files name it.
         group: name of the experiment, which is the directory above, or the one above that if
             the one above is called ``results``; empty for a file on its own.
         directory: where the rest of its results are; None for a file on its own.

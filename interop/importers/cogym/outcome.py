@@ -78,7 +78,7 @@ class Info(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         member: its role, as the log has it.
         policy: name of the directory.
-        persona: of a simulated user, in a word.
+        persona: the persona of a simulated user, in a word.
         usage: for each of its models, the purpose, name and total tokens.
     """
 

@@ -63,7 +63,7 @@ class Participants:
     """The participants, by role and name; each has one name in the session.
 
     Args:
-        steps: of the whole conversation. The first agent that acts is the main one.
+        steps: the steps of the whole conversation. The first agent that acts is the main one.
         sides: ``user`` or ``assistant``; these take part even if silent.
     """
 
@@ -251,7 +251,7 @@ class ConversationBuilder:
         """Takes up a trace that was recorded before.
 
         Args:
-            records: of the trace, in order, from the first.
+            records: the records of the trace, in order, from the first.
 
         Raises:
             CodecError: a body is damaged.

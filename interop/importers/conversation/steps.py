@@ -55,7 +55,7 @@ class ToolCall(msgspec.Struct, frozen=True):
 
     Attributes:
         role: whose call it is.
-        name: of the caller.
+        name: the name of the caller.
         call: id of the call, not always unique; empty if it has none.
         tool: name of the tool.
         arguments: as the model gave them.
@@ -109,9 +109,9 @@ class Output(msgspec.Struct, frozen=True):
 
     Attributes:
         role: whose edit it is: ``user`` or ``assistant``.
-        name: of the author; None if the role is all that is known.
+        name: the name of the author; None if the role is all that is known.
         content: text, or structure.
-        media_type: of the content.
+        media_type: the media type of the content.
     """
 
     role: str
@@ -125,9 +125,9 @@ class FileEdit(msgspec.Struct, frozen=True):
 
     Attributes:
         role: whose edit it is: ``user`` or ``assistant``.
-        name: of the author; None if the role is all that is known.
-        path: of the file.
-        text: of the whole file; None for a file that is gone.
+        name: the name of the author; None if the role is all that is known.
+        path: the path of the file.
+        text: the text of the whole file; None for a file that is gone.
         diff: the unified diff that the person was shown; empty for none.
     """
 
@@ -145,7 +145,7 @@ class ModelUse(msgspec.Struct, frozen=True, kw_only=True):
         model: as the source names it; None for the model of the session.
         tokens: as the provider counts them.
         role: the side that it was called for.
-        name: of the actor that it was called for; None if the role is all that is known.
+        name: the name of the actor that it was called for; None if the role is all that is known.
         purpose: what for.
         latency: seconds; 0 if unknown.
         cost: US dollars; None if unknown.
@@ -181,7 +181,7 @@ class Feedback(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         thumbs: True for up, False for down, None for neither.
         comment: free text.
-        name: of the person; None if the role is all that is known.
+        name: the name of the person; None if the role is all that is known.
         of: number of the entry that it is about; None for the session as a whole.
     """
 

@@ -52,7 +52,7 @@ class Transcript(msgspec.Struct, frozen=True, kw_only=True):
             then on a virtual clock that does not advance.
         participants: the participants.
         task: name of the task; None for the name of the format.
-        instance: of the task; None for the session's id.
+        instance: the instance of the task; None for the session's id.
         problem: which problem it was; None for the instance, if it has one.
         request: the task text, if nobody said it as a message.
         models: by ``user``, ``assistant``, or name of an actor.

@@ -33,7 +33,7 @@ def kind_of(attributes: Mapping[str, JSON], name: str) -> SpanKind | None:
 
     Args:
         attributes: by their dotted names.
-        name: of the span.
+        name: the name of the span.
     """
     said = attributes.get("ai.operationId")
     operation = said if isinstance(said, str) else name.partition(" ")[0]

@@ -59,7 +59,7 @@ def span_of(
         id: its own.
         trace: id of the trace.
         where: the place in the source.
-        name: of the span.
+        name: the name of the span.
         start: seconds since the epoch.
         parent: id of the span around it.
         end: seconds since the epoch.

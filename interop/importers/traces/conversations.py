@@ -60,7 +60,7 @@ def transcripts_of(
         spans: in any order; one that occurs twice counts once.
         format: name of the importer.
         where: the place in the source.
-        inputs: of the whole, in addition to the inputs of outermost spans.
+        inputs: the inputs of the whole, in addition to the inputs of outermost spans.
         config: settings and metadata to keep.
     """
     for session, members in by_session(spans).items():
@@ -237,7 +237,7 @@ class ConversationReader:
         """Takes up a conversation that was recorded before, as far as it was read.
 
         Args:
-            records: of its trace, in order, from the first.
+            records: the records of its trace, in order, from the first.
 
         Raises:
             CodecError: a body is damaged.

@@ -415,7 +415,7 @@ class _Turns:
     """Where in a conversation a trace or an observation ended.
 
     Args:
-        spans: of the whole.
+        spans: the spans of the whole.
     """
 
     def __init__(self, spans: Sequence[Span]) -> None:

@@ -28,7 +28,7 @@ def steps_of_parts(parts: Sequence[JSON], side: str) -> Iterator[Step]:
     """The steps of a message. A person's message is one text, however many parts it has.
 
     Args:
-        parts: of the message, in order.
+        parts: the parts of the message, in order.
         side: whose message it is.
     """
     said: list[str] = []
@@ -179,7 +179,7 @@ def messages_of(held: JSON, role: str) -> list[Message]:
 
     Args:
         held: a text, a message, a list of messages, or an object around them.
-        role: of a text that names none.
+        role: the role of a text that names none.
     """
     value = value_of(held)
     if value is None or value == "":

@@ -196,12 +196,12 @@ def otlp_span(
         id: its own.
         trace: id of its trace.
         where: the place in the source.
-        name: of the span.
+        name: the name of the span.
         parent: id of the span around it.
         times: beginning and end, nanoseconds since the epoch; 0 if it has not ended.
         failed: it ended in an error.
-        message: of the error.
-        flags: of the span.
+        message: the message of the error.
+        flags: the flags of the span.
 
     Raises:
         InvalidInput: it cannot be recorded.

@@ -29,13 +29,13 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
         trace: id of the trace.
         parent: id of the span around it.
         where: the place in the source.
-        name: of the span.
-        kind: of the span.
+        name: the name of the span.
+        kind: the kind of the span.
         start: seconds since the epoch.
         end: likewise; None if it never ended.
         conversation: id of the conversation, if the span says it.
         input: messages of a model call, arguments of a tool.
-        output: of the model or tool.
+        output: the output of the model or tool.
         tool: name of the tool.
         call: id of the call that a tool was executed for.
         agent: name of the agent whose turn it is.
@@ -46,8 +46,8 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
         purpose: what a model was called for; None if it is not said.
         called: a model was called; else it only says what an agent said.
         task: name of the task, if the span is a whole session.
-        instance: of the task, likewise.
-        problem: of the task, likewise.
+        instance: the instance of the task, likewise.
+        problem: the problem of the task, likewise.
         remote: the span around it belongs to another program.
     """
 
@@ -121,8 +121,8 @@ def with_messages(
     """The attributes of a span, and the messages that are only in its events.
 
     Args:
-        attributes: of the span, by their dotted names.
-        events: of the span, in order: name and attributes.
+        attributes: the attributes of the span, by their dotted names.
+        events: the events of the span, in order: name and attributes.
     """
     more: dict[str, JSON] = {}
     heard: list[JSON] = []

@@ -75,8 +75,8 @@ def read_stored(
     """The conversations in a file.
 
     Args:
-        path: of the file.
-        pieces: of the file, in order.
+        path: the path of the file.
+        pieces: the pieces of the file, in order.
         read: reads the spans of a piece.
         format: name of the importer.
         reading: how times are read.

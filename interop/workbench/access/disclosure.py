@@ -58,7 +58,7 @@ class Disclosure:
     records.
 
     Args:
-        identity: of the user.
+        identity: the identity of the user.
     """
 
     def __init__(self, identity: Identity) -> None:

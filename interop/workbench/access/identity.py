@@ -35,8 +35,8 @@ class Identity(msgspec.Struct, frozen=True):
 
     Attributes:
         role: their rights.
-        actor: of a participant, the name that they have in the session.
-        session: of a participant, the only session that there is for them.
+        actor: the actor of a participant, the name that they have in the session.
+        session: the session of a participant, the only session that there is for them.
     """
 
     role: WorkbenchRole
@@ -78,7 +78,7 @@ class Access:
     Attributes:
         read_only: whether all users may only read.
         life: seconds that links and cookies hold.
-        cookie_name: of the cookie, another one for each secret.
+        cookie_name: the cookie name of the cookie, another one for each secret.
 
     Raises:
         InvalidInput: ``life`` is not above 0, or without an end.

@@ -49,9 +49,9 @@ class Firing(NamedTuple):
         rule: the rule's text.
         session: the session that began to meet it.
         cause: ``stream/version`` of the record with which it did.
-        position: of that record.
+        position: the position of that record.
         record: its trace version; ``45.1`` for the first measurement after version 45.
-        time: of that record, by the session's clock.
+        time: the time of that record, by the session's clock.
     """
 
     rule: str
@@ -91,7 +91,7 @@ class FiringFold:
         met: for each rule, whether the session meets it now.
         fired: each time that it began to meet one.
         sent: the latest delivery record of each firing, if any.
-        position: of the last record.
+        position: the position of the last record.
     """
 
     def __init__(

@@ -52,7 +52,8 @@ class AlertHistory:
         met: for each rule, how many sessions meet it now.
         looked: how many sessions were looked at.
         revision: grows with each change.
-        position: of the log, up to which it is known what is to be looked at; None before the first time.
+        position: the position of the log, up to which it is known what is to be looked at; None
+            before the first time.
     """
 
     def __init__(

@@ -124,7 +124,7 @@ def fired_row(fired: Fired, title: str = "") -> Html:
 
     Args:
         fired: the firing.
-        title: of its session; empty for its id.
+        title: the title of its session; empty for its id.
     """
     firing = fired.firing
     return tag(

@@ -25,7 +25,7 @@ class AgentMarks:
     """Gives each agent a colour and a shape, in the order in which the agents are named.
 
     Args:
-        names: of the agents, in the order in which they appeared.
+        names: the names of the agents, in the order in which they appeared.
     """
 
     def __init__(self, names: Iterable[str]) -> None:

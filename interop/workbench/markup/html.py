@@ -48,7 +48,7 @@ def tag(name: str, /, *children: Node, **attributes: str | float | bool | None) 
     """An element.
 
     Args:
-        name: of the element.
+        name: the name of the element.
         children: its contents.
         attributes: by name; a trailing underscore is left out, others are hyphens. True stands
             for an attribute without a value; False and None for none. Links lead to this server

@@ -19,7 +19,7 @@ class Sitting(NamedTuple):
     Attributes:
         until: when the time is up, in seconds since 1970; None for no limit.
         in_study: whether it belongs to a study, whose next page follows.
-        title: of the page: the study's.
+        title: the title of the page: the study's.
     """
 
     until: float | None = None

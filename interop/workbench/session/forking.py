@@ -43,7 +43,7 @@ class ForkRequest(msgspec.Struct, frozen=True, kw_only=True):
         agent: kind of agent that takes over; None for the same. Only kinds that the task knows by
             name: nothing from a page names a program, a file or an address.
         user: kind of user that takes over; None for the same.
-        seed: of the randomness from there on; None for the same.
+        seed: the seed of the randomness from there on; None for the same.
 
     Raises:
         InvalidInput: a kind that is not a name.

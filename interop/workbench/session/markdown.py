@@ -38,7 +38,7 @@ class SessionMarkdown:
         """The title and the results.
 
         Args:
-            summary: of the session.
+            summary: the summary of the session.
             line: its line in lists.
         """
         return f"# {_inline(title_of(summary))}\n\n" + "\n".join(_results(summary, line)) + "\n"

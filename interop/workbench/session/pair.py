@@ -23,8 +23,8 @@ class Side(NamedTuple):
     """One of the two sessions.
 
     Attributes:
-        summary: of the session.
-        reading: of the session, by who may see it.
+        summary: the summary of the session.
+        reading: the reading of the session, by who may see it.
         line: its line in lists.
     """
 

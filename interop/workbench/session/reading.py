@@ -222,8 +222,8 @@ class Growth(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         after: after how many.
         count: how many there are now.
-        position: of the last one.
-        times: of each.
+        position: the position of the last one.
+        times: the times of each.
         versions: the trace version of each; 0 for a measurement.
         rounds: the numbers of the records with which rounds began.
         drafts: the versions of the output.
@@ -313,7 +313,7 @@ class SessionReading:
     Args:
         log: the log.
         session: session id.
-        identity: of the user.
+        identity: the identity of the user.
         options: for scoring.
 
     Attributes:

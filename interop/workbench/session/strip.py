@@ -41,10 +41,10 @@ def session_strip(
     """The cells: outcome, utility, the cost for the human and for the agent, leadership, stop advice, forks.
 
     Args:
-        summary: of the session.
-        reading: of the session, by who may see it.
+        summary: the summary of the session.
+        reading: the reading of the session, by who may see it.
         line: its line in lists.
-        forks: of the session.
+        forks: the forks of the session.
         paired: the other session is shown next to it, so that its origin is not named.
     """
     now = reading.now()

@@ -88,7 +88,7 @@ class _Shown(msgspec.Struct, kw_only=False):
     """An entry that is being made.
 
     Attributes:
-        number: of its record.
+        number: the number of its record.
         record: the record.
         told: its description; None if the record cannot be shown.
         body: its contents.
@@ -129,8 +129,8 @@ class Transcript:
 
     Args:
         log: the log.
-        reading: of the session.
-        identity: of the user.
+        reading: the reading of the session.
+        identity: the identity of the user.
     """
 
     def __init__(self, log: EventLog, reading: SessionReading, identity: Identity) -> None:

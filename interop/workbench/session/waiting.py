@@ -18,7 +18,7 @@ def waiting_cards(reading: SessionReading, moment: Moment) -> Html:
     """A card for each open approval, or for an unanswered message to a person; none in a closed session.
 
     Args:
-        reading: of the session, by who may see it.
+        reading: the reading of the session, by who may see it.
         moment: the session as it is now.
     """
     if moment.state != "open":

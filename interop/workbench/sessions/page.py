@@ -74,11 +74,11 @@ def list_contents(
 
     Args:
         index: the sessions.
-        address: of the list.
-        rows: of the sessions on this page.
+        address: the address of the list.
+        rows: the rows of the sessions on this page.
         note: how many sessions there are, and the like.
         before: the address of the page before; None if there is none.
-        after: of the page that follows.
+        after: where the page that follows begins.
         problem: why the address is invalid; empty if it is valid.
         typed: the invalid term.
         reviews: whether the user may tag and review sessions.

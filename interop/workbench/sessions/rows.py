@@ -151,12 +151,12 @@ def session_row(
     """A session's row.
 
     Args:
-        summary: of the session.
-        address: of the list.
+        summary: the summary of the session.
+        address: the address of the list.
         key: where it stands in the list; None if that is not known.
         line: what was measured of its rounds; None while that is not known.
         taus: the tolerances to show.
-        marks: of the agents.
+        marks: the marks of the agents.
         snippet: the text around the first match of a search.
     """
     agent, user, model = (label_of(summary, line, label) for label in ("agent", "user", "model"))

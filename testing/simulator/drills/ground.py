@@ -47,7 +47,7 @@ class Ground(NamedTuple):
 
     Attributes:
         open: gives the log of a name, not entered yet; one in memory is new each time.
-        directory: of the files; None for logs in memory.
+        directory: the directory of the files; None for logs in memory.
         draw: all that is left to chance.
         fail: has the disk fail as it says, from the n-th operation on, or no more if it is empty.
     """

@@ -142,10 +142,10 @@ class Client:
         """Repeats a request until the answer is final; None if it never is.
 
         Args:
-            method: of the request.
+            method: the method of the request.
             path: with the query.
             body: JSON.
-            manner: of the first try.
+            manner: the manner of the first try.
             tried: called if the outcome of a try is unknown.
         """
         request = self._bytes(method, path, body, {})
