@@ -1,4 +1,4 @@
-"""Records what commands print in a terminal, and what the workbench shows, as pictures for the pages.
+"""Records commands in a terminal, and pages of the workbench, as pictures for the documentation.
 
 ``python -m duolog.benchmarks.recordings`` runs the commands in a new folder and writes
 ``docs/images/terminal-NAME.svg``, in which the lines appear one after another. If a browser is
@@ -34,7 +34,7 @@ _FIRST_BLOCK: Final = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTIL
 
 
 class Recording(NamedTuple):
-    """What a picture of the terminal shows.
+    """The contents of a picture of the terminal.
 
     Attributes:
         shown: the commands, each with its output.

@@ -23,8 +23,8 @@ For work on an output the rules are, the first that applies:
 2. Before the first output: *ask*, as long as questions are answered and within their limit; then
    *act* on the answers so far, since without an output there is nothing to judge. With the first
    output, *defer*: a human who sees something knows best what is wrong with it
-   (``ControlRules.first`` changes that). With ``ControlRules.show`` an early draft is put up in between, and
-   the questions go on beside it: until they end, it does not count as the first output.
+   (``ControlRules.first`` changes that). With ``ControlRules.show`` an early draft is put up in between, and the questions
+   continue with it: until they end, it does not count as the first output.
 3. *Defer* if utility is high enough, if the human has spent as much effort as they should be
    asked for, or if they write less and less. Each applies only if the rules set a limit for it.
 4. If the human defers (does not answer a question, asks for just "something better"): *act* if the
@@ -359,7 +359,7 @@ class Controller:
         return keep is not None and self._rounds[index].deferrals >= keep
 
     def _shows(self, index: int) -> bool:
-        """Whether an output of a round is a draft beside which questions go on."""
+        """Whether an output of a round is a draft with which questions continue."""
         rules = self.rules
         asking = index < rules.questions and self._deferred(index) < rules.unanswered
         return rules.show is not None and asking

@@ -219,7 +219,7 @@ class RuleUser(Generic[S]):
         return Decision((Say(text),), seconds)
 
     def _wonders(self, view: View, words: Random) -> Decision:
-        """Asks how things stand when nobody says anything, once; then they leave."""
+        """Asks once, after a silence, how things are; then they leave."""
         sent = own_messages(view)
         if sent and plain(sent[-1]) in _ANY_NEWS:
             return Decision((Finish("waits in vain", "abandoned"),))

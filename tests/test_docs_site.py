@@ -71,7 +71,7 @@ GUIDES: Final = {
     "install": "start",
     "persona": "people",
 }
-"""What somebody may look for, and a guide that is among the first results."""
+"""Queries, and a guide that is among the first results of each."""
 
 SYMBOLS: Final = ("open_sync", "RetentionUtility", "duolog.Options")
 

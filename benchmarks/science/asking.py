@@ -1,7 +1,7 @@
 """The value of asking, from forks: what one question brings at 0 to 90 % of the work.
 
 Sessions of an adaptive agent that asks nothing are forked after a share of their time. In the fork the agent asks its next
-question there, and nothing more. The user answers as they would, and both go on to the end with the same seed. A question
+question there, and nothing more. The user answers as they would, and both continue to the end with the same seed. A question
 is worth what the fork differs by from its origin:
 
     worth = U + D@2 - price · minutes of the human
@@ -211,7 +211,7 @@ def _lost(item: Trajectory) -> float | None:
 
 
 def _worth(item: Trajectory) -> float | None:
-    """What a session is worth; the drop is 0 where it is missing."""
+    """The worth of a session; a missing drop counts as 0."""
     reached, spent = utility(item), minutes(item)
     if reached is None or spent is None:
         return None

@@ -22,7 +22,7 @@ __all__ = ("audit_command",)
         "duolog run travel --users proactive,bounded --log demo.db",
         "duolog audit demo.db --against people.db",
         "duolog audit demo.db --against people.db --json",
-        note="People are the humans of HUMAN_LOG that have no persona, rules or model; an import of "
+        note="People are the humans of HUMAN_LOG without a persona, rules or model; an import of "
         "chats is such a log: duolog import --help.",
     ),
 )

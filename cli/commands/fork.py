@@ -91,9 +91,9 @@ def fork_command(
 ) -> None:
     """Continues a recorded session from a point with another agent, user or seed.
 
-    The fork is a session of its own, which names its origin and begins with the origin's records up
-    to that point. What was done there is executed again against the record, without asking any
-    model; whoever plays on has the state of that moment. The origin is not changed.
+    The fork is a separate session, which names its origin and begins with the origin's records up
+    to that point. The earlier acts are executed again against the record, without asking any
+    model; the actors then have the state of that moment. The origin is not changed.
     """
     if (at_round is None) == (at_version is None):
         raise InvalidInput("say where to fork: either --at-round or --at-version")

@@ -93,7 +93,7 @@ async def _speak(where: str, user: UserName | None) -> None:
     from ...train.acp_user import AcpUser
     from ...train.hosted import HostedUser
 
-    if user is not None:  # a user that nobody can talk to is refused before the client begins
+    if user is not None:  # an unknown user is refused before the client begins
         async with open_log("memory://") as aside, HostedUser(aside) as tried:
             await tried.begin(user)
     source, sink = sys.stdin.fileno(), sys.stdout.buffer

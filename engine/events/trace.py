@@ -79,7 +79,7 @@ class MessageSent(Event, frozen=True):
 
 
 class ActionTaken(Event, frozen=True):
-    """Somebody acted on the task environment; the outcome follows as ``ActionResolved``.
+    """An actor acted on the task environment; the outcome follows as ``ActionResolved``.
 
     A snapshot that was refused is recorded as an action named ``submit`` that failed.
 

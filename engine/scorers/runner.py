@@ -149,14 +149,14 @@ class Found(NamedTuple):
 
 
 class _Verdict(NamedTuple):
-    """What the rule of stops said, and at which record."""
+    """The answer of the rule of stops, and the record that it is about."""
 
     record: Record
     said: StopAdvised | Exception
 
 
 class _Begun(NamedTuple):
-    """What is left to do for the records of an append.
+    """The work that is left for the records of an append.
 
     Attributes:
         verdict: to be enforced first.
@@ -506,7 +506,7 @@ class ScorerRunner:
         return known, fresh
 
     def _judge(self, record: Record) -> StopAdvised | Exception | None:
-        """What the rule of stops says of a record: an advice, or the error that it raised."""
+        """The answer of the rule of stops to a record: an advice, or the error that it raised."""
         if self._stop is None:
             return None
         try:

@@ -388,7 +388,7 @@ class _Run:
         get_logger("session").info("session resumed", session=self._session.id, records=self._held)
 
     def _restore(self) -> None:
-        """Goes on from the view: nothing is run again that was run before."""
+        """Continues from the view: nothing is run again that was run before."""
         self._log_resumed()
         self._sequencer.adopt(self._trace)
         self._actor_tasks.adopt(self._trace)

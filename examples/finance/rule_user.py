@@ -145,7 +145,7 @@ _NAMES: Final[Mapping[Topic, str]] = {
     "cover": "the life cover",
     "prepay": "the mortgage",
 }
-"""What a client calls a topic."""
+"""A client's word for a topic."""
 
 _LOOKS: Final = 4
 """Messages, the request included, after which a client who acts corrects the plan."""

@@ -552,7 +552,7 @@ def _price(view: View) -> int | None:
 
 
 def _stated(view: View, until: int) -> int | None:
-    """The price that the agent had stated, by a trace version, of the plan that stood then."""
+    """The price that the agent had stated, by a trace version, of the plan at that time."""
     drafts = (r.version for r in view.records if r.kind == "SnapshotTaken" and r.version <= until)
     since = max(drafts, default=0)
     own = [m for m in view.messages if m.role == "agent" and since < m.version <= until]
@@ -564,7 +564,7 @@ def _exceeds(price: int, budget: object) -> bool:
 
 
 def _over(view: View, wishes: tuple[Fact, ...]) -> int | None:
-    """The stated price of the plan that stands, if it is above the budget."""
+    """The stated price of the current plan, if it is above the budget."""
     price = _stated(view, view.version)
     budget = next((fact.value for fact in wishes if fact.slot == "budget"), None)
     return price if price is not None and _exceeds(price, budget) else None

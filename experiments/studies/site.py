@@ -44,7 +44,7 @@ _KEPT: Final = 90 * 86400  # seconds that a participant's cookie holds
 _BODY: Final = 1 << 18
 _CODE: Final = "p"
 _WRAPPED: Final = re.compile(r"(?<![\n ])\n(?=[^\W\d_])")
-"""The end of a line whose paragraph goes on in the next: not before a list, a heading or an empty line."""
+"""The end of a line whose paragraph continues in the next: not before a list, a heading or an empty line."""
 
 
 class _Consent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -52,7 +52,7 @@ LOST: Final = 3
 """Events that could not be recorded."""
 
 COST: Final = 4
-"""What the agent cost, in US dollars."""
+"""The agent's cost, in US dollars."""
 
 LATENCY: Final = 5
 """Median seconds until the agent answers."""

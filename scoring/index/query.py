@@ -85,7 +85,7 @@ class Matching(msgspec.Struct, frozen=True):
 
     @property
     def condition(self) -> Condition | None:
-        """What a store can decide of it; None for nothing."""
+        """The part of it that a store can decide; None for nothing."""
         if self.negated or any("*" in pattern for pattern in self.patterns):
             return None
         own = (self.key,) if self.key in TEXTS else ()
@@ -225,7 +225,7 @@ class SessionQuery(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def conditions(self) -> Sequence[Condition]:
-        """What a store can decide of all this; see ``Ranked.arranged``. The rest is decided by ``admits`` and
+        """The part of all this that a store can decide; see ``Ranked.arranged``. The rest is decided by ``admits`` and
         ``admits_line``.
         """
         found = [one.condition for one in self.texts]

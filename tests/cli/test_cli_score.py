@@ -161,7 +161,7 @@ def test_only_some_sessions(menus: Path, own: Path, capsys: Capture) -> None:
     assert (found["sessions"], found["scorers"][0]["sessions"]) == (1, 1)
 
 
-# --- scorers of one's own -------------------------------------------------------------------------
+# --- your own scorers -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["half_of_it", "made"])

@@ -1,4 +1,4 @@
-"""Files of settings that nobody writes: each is refused by its place before it is parsed."""
+"""Files of settings as only an attacker writes them: each is refused by its place before it is parsed."""
 
 from __future__ import annotations
 

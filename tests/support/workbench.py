@@ -28,7 +28,7 @@ BASE = "http://127.0.0.1:8730"
 
 
 def identity(role: str, actor: str = "ann", session: str = "s") -> Identity:
-    """Somebody in a role; a participant is ``ann`` in session ``s``."""
+    """A visitor in a role; a participant is ``ann`` in session ``s``."""
     if role == "participant":
         return Identity("participant", actor, session)
     return Identity("operator" if role == "operator" else "viewer")
@@ -47,7 +47,7 @@ def story(session: str, ratings: list[int]) -> RecordWriter:
 
 
 class Visitor:
-    """Somebody who asks the workbench for pages and data."""
+    """A client that asks the workbench for pages and data."""
 
     def __init__(self, client: httpx.AsyncClient, workbench: Workbench) -> None:
         self.client = client

@@ -260,7 +260,7 @@ def wordings(fact: Fact) -> tuple[str, ...]:
 
 
 def name_of(slot: Slot) -> str:
-    """What a traveller calls a slot."""
+    """A traveller's word for a slot."""
     return _TOPIC_NAMES.get(slot, "what else we asked for")
 
 

@@ -1,4 +1,4 @@
-"""Directories of tables that nobody's export wrote: each is refused in one sentence, in memory that
+"""Directories of tables that no export wrote: each is refused in one sentence, in memory that
 the size of its files bounds.
 """
 
@@ -36,7 +36,7 @@ class Files(NamedTuple):
 
 
 def replaced(path: Path, **columns: object) -> None:
-    """Writes a file again, with other columns in the place of its own."""
+    """Writes a file again, with other columns."""
     table = parquet.ParquetFile(path).read()
     held = {name: table[name] for name in table.column_names} | columns
     parquet.write_table(arrow.table(held), path, compression="zstd")
