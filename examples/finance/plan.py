@@ -96,12 +96,15 @@ def parse_plan(text: str) -> Plan:
             continue
         number = _NUMBER.match(match["rest"].strip("*_ "))
         if number is None:
-            raise InvalidInput(f"{line.strip()!r} needs one number after the colon, such as 12,000")
+            raise InvalidInput(
+                f"{line.strip()!r} needs one number after the colon, 0 or more, such as 12,000"
+            )
         if field in found:
             raise InvalidInput(f"{LABELS[field]!r} appears in the plan twice; keep one")
         found[field] = int(number[1].replace(",", ""))
-        if found[field] > (100 if field == "stocks" else _MOST):
-            raise InvalidInput(f"{line.strip()!r} is more than a plan can hold")
+        most = 100 if field == "stocks" else _MOST
+        if found[field] > most:
+            raise InvalidInput(f"{line.strip()!r} is more than a plan can hold: {most:,} at most")
     if not found:
         raise InvalidInput(
             f"the text contains no plan; write lines such as {LABELS['emergency']!r}: 12,000"
