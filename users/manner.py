@@ -228,7 +228,7 @@ _UNSERVED: Final = 25
 
 
 _ANSWERS: Final = 0.5
-"""An answer is this share as often put as a question, or begun off the point, as another message."""
+"""An answer begins off the point this share as often as another message."""
 
 
 def is_query(text: str) -> bool:
@@ -366,7 +366,7 @@ class Mannered:
                 before.append(fresh(_COMPLAINTS, own, words))
             elif value > PRODUCTIVE and feels < persona.praises:
                 before.append(fresh(_PRAISE, own, words))
-        if situation.questions and "?" not in text and puts < share * persona.questions:
+        if situation.questions and "?" not in text and puts < persona.questions:
             question = fresh(situation.questions, own, words)
             if situation.answers:
                 after = question

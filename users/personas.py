@@ -86,7 +86,7 @@ class Persona(msgspec.Struct, frozen=True, kw_only=True):
         ambiguous: share of what it says that can be read in more than one way.
         mishears: share of questions that it takes for another one.
         contentment: share of what it wants at which it is satisfied.
-        questions: share of its messages that begin with a question; half as many of its answers end with one.
+        questions: share of its messages that begin with a question, and of its answers that end with one.
         queries: share of questions to which it first asks back what is meant.
         repeats: share of what it says of an output that is its last message once more.
         refuses: share of approvals and offers that it refuses without a visible reason.
@@ -110,7 +110,7 @@ class Persona(msgspec.Struct, frozen=True, kw_only=True):
     ambiguous: _Share = 0.0
     mishears: _Share = 0.0
     contentment: _Share = 1.0
-    questions: _Share = 0.6
+    questions: _Share = 0.45
     queries: _Share = 0.1
     repeats: _Share = 0.04
     refuses: _Share = 0.1
