@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import inspect
 import pkgutil
+import sys
 from importlib import import_module
 from importlib.util import find_spec
+from types import ModuleType
 
 import duolog
 import pytest
@@ -24,28 +26,60 @@ MODULES = sorted(
 ON_LITELLM = "duolog.examples.litellm_loop"
 """A program that loads LiteLLM when it is imported, which takes seconds."""
 
-LIGHT = [name for name in ("duolog", *MODULES) if name != ON_LITELLM]
+PACKAGES = sorted({".".join(name.split(".")[:2]) for name in MODULES})
+"""The modules and packages right below the root. A test for each module would cost more than what it looks at."""
 
 
-@pytest.mark.parametrize("name", LIGHT)
-def test_all_names_what_is_there(name: str) -> None:
+def below(package: str) -> list[str]:
+    return [name for name in MODULES if f"{name}.".startswith(f"{package}.") and name != ON_LITELLM]
+
+
+def problems(name: str) -> list[str]:
+    """What is wrong with the names that a module offers, and with what it says of itself."""
     module = import_module(name)
     names = module.__all__
-    assert isinstance(names, tuple)
-    assert len(set(names)) == len(names)
-    assert [n for n in names if not hasattr(module, n)] == []
+    found = [f"{name} has no {one}" for one in names if not hasattr(module, one)]
+    if not isinstance(names, tuple):
+        found.append(f"{name}: __all__ is no tuple")
+    if len(set(names)) != len(names):
+        found.append(f"{name}: __all__ has a name twice")
+    if not (module.__doc__ or "").strip():
+        found.append(f"{name} does not say what it is")
+    return found
 
 
-@pytest.mark.parametrize("name", LIGHT)
-def test_a_module_says_what_it_is(name: str) -> None:
-    assert (import_module(name).__doc__ or "").strip()
+def test_the_root_offers_what_is_there() -> None:
+    assert problems("duolog") == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_each_module_offers_what_is_there_and_says_what_it_is(package: str) -> None:
+    assert [one for name in below(package) for one in problems(name)] == []
 
 
 @pytest.mark.usefixtures("litellm_at_work")  # keeps what loads LiteLLM in one process
-def test_the_program_on_litellm_does_both() -> None:
+def test_so_does_the_program_on_litellm() -> None:
     assert ON_LITELLM in MODULES
-    test_all_names_what_is_there(ON_LITELLM)
-    test_a_module_says_what_it_is(ON_LITELLM)
+    assert problems(ON_LITELLM) == []
+
+
+def test_no_module_is_left_out() -> None:
+    looked_at = {name for package in PACKAGES for name in below(package)}
+    assert looked_at | {ON_LITELLM} == {*MODULES}
+
+
+def test_what_is_wrong_is_found() -> None:
+    odd = ModuleType("odd")
+    odd.__dict__["__all__"] = ["here", "here", "gone"]
+    odd.__dict__["here"] = 1
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "odd", odd)
+        assert problems("odd") == [
+            "odd has no gone",
+            "odd: __all__ is no tuple",
+            "odd: __all__ has a name twice",
+            "odd does not say what it is",
+        ]
 
 
 def test_modules_are_found() -> None:
