@@ -36,7 +36,7 @@ from .playing import Profile
 
 __all__ = ("CANNOT", "looked_at", "profile_document")
 
-_MINUTES: Final = Format(places=2, spread=2, signed=True)
+_MINUTES: Final = Format(places=2, signed=True)
 _SURE: Final = ((0.95, "sure"), (0.8, "fairly sure"), (0.0, "not sure"))
 _CLOSE: Final = 0.8
 
@@ -281,7 +281,7 @@ def _diagnoses(found: Mapping[str, Diagnosis]) -> Section:
 
 
 def _sign(finding: Finding) -> Cell:
-    form = SHARE if finding.limit.percent else Format(places=_places(finding), spread=2)
+    form = SHARE if finding.limit.percent else Format(places=_places(finding))
     if finding.limit.least >= 10:
         form = COUNT
     return estimate(finding.sign, form, marked=finding.holds and _beyond(finding))

@@ -28,6 +28,7 @@ from .document import (
     Cell,
     Column,
     Document,
+    Format,
     Heading,
     Note,
     Section,
@@ -41,7 +42,6 @@ from .document import (
     number,
     numbers,
     percent,
-    rounded,
     table_of,
     texts,
 )
@@ -384,7 +384,7 @@ def _tags(found: Mapping[str, Agreement]) -> Section:
 def _spread(found: Estimate) -> str:
     if found.low is None or found.high is None:
         return number(found.value)
-    return f"{number(found.value)} [{number(found.low, 2)}, {number(found.high, 2)}]"
+    return f"{number(found.value)} ({number(found.low)} to {number(found.high)})"
 
 
 _EFFORT: Final = {
@@ -419,12 +419,12 @@ def fork_document(fork: Fork, *, at_round: int | None = None) -> Document:
     ]
 
     def cells(pick: int) -> list[Cell]:
-        return [Cell(value=row[1 + pick], format=rounded(row[3])) for row in rows]
+        return [Cell(value=row[1 + pick], format=Format(places=row[3])) for row in rows]
 
     changes = [
         Cell(
             value=None if then is None or now is None else now - then,
-            format=rounded(places, signed=True),
+            format=Format(places=places, signed=True),
         )
         for _, then, now, places in rows
     ]
@@ -467,7 +467,7 @@ def forks_document(report: ForkReport) -> Document:
                 numbers(
                     "Rounds",
                     [one.rounds.value for one in groups],
-                    rounded(1, signed=True),
+                    Format(places=1, signed=True),
                 ),
             )
         )
@@ -717,7 +717,7 @@ def oversight_document(found: OversightReport) -> Document:
         _quantiles("Seconds on its own", [one.stretch_seconds for one in groups]),
         heading(
             "Attended",
-            numbers("Minutes", [_minutes(one.attended) for one in groups], rounded(1)),
+            numbers("Minutes", [_minutes(one.attended) for one in groups], Format(places=1)),
             counts("Persons", [one.persons for one in groups]),
             counts("No person named", [one.unattributed for one in groups]),
         ),
@@ -757,7 +757,7 @@ def oversight_document(found: OversightReport) -> Document:
         numbers(
             "Trend, seconds a decision",
             [one.latency_trend for one in groups],
-            rounded(2, signed=True),
+            Format(places=2, signed=True),
         ),
     )
     notes = noted(
@@ -783,7 +783,9 @@ def oversight_document(found: OversightReport) -> Document:
 
 def _quantiles(title: str, found: Sequence[Quantiles | None]) -> Heading:
     def part(name: str, take: Callable[[Quantiles], float]) -> Column:
-        return numbers(name, [None if one is None else take(one) for one in found], rounded(1))
+        return numbers(
+            name, [None if one is None else take(one) for one in found], Format(places=1)
+        )
 
     return heading(
         title,

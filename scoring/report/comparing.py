@@ -538,17 +538,12 @@ def _numbers(one: Estimate) -> str:
     """A mean with its interval, in a row."""
     if one.value is None:
         return ABSENT
-    return "  ".join(part for part in (_signed(one.value), _to(one.low, one.high)) if part)
-
-
-def _signed(value: float) -> str:
-    """A number with a minus, which is longer than a hyphen."""
-    return number(value).replace("-", "−")
+    return "  ".join(part for part in (number(one.value), _to(one.low, one.high)) if part)
 
 
 def _to(low: float | None, high: float | None) -> str:
     """An interval in words; empty if there is none."""
-    return "" if low is None or high is None else f"{_signed(low)} to {_signed(high)}"
+    return "" if low is None or high is None else f"{number(low)} to {number(high)}"
 
 
 def others_of(names: Sequence[str]) -> str:

@@ -49,7 +49,6 @@ __all__ = (
     "number",
     "numbers",
     "percent",
-    "rounded",
     "table_of",
     "texts",
 )
@@ -64,15 +63,13 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     """How a number and its interval become text.
 
     Attributes:
-        places: decimals of the number; a number without decimals has separators between thousands.
-        spread: decimals of its interval.
+        places: decimals of the number and of its interval; a number without decimals has separators between thousands.
         percent: the number is a share; it and its interval are shown as percentages.
         signed: a positive number has a plus sign.
         p: a p-value, which is shown as ``< 0.001`` if it is smaller.
     """
 
     places: int = 3
-    spread: int = 2
     percent: bool = False
     signed: bool = False
     p: bool = False
@@ -89,25 +86,20 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
         return f"+{shown}" if self.signed and value > 0 and shown.strip("0.") else shown
 
     def span(self, low: float | None, high: float | None) -> str:
-        """An interval, e.g. ``0.61 to 0.68`` or ``3 to 12%``; empty if there is none, or if its width is 0."""
+        """An interval, e.g. ``0.610 to 0.684`` or ``3.1 to 12.0%``; empty if there is none, or if its width is 0."""
         if low is None or high is None or low == high:
             return ""
         if self.percent:
-            return f"{number(100 * low, 0)} to {number(100 * high, 0)}%"
-        return f"{number(low, self.spread)} to {number(high, self.spread)}"
+            return f"{number(100 * low, 1)} to {number(100 * high, 1)}%"
+        return f"{number(low, self.places)} to {number(high, self.places)}"
 
 
 NUMBER = Format()
 SIGNED = Format(signed=True)
 MEAN = Format(places=2)
-COUNT = Format(places=0, spread=0)
+COUNT = Format(places=0)
 SHARE = Format(percent=True)
 P_VALUE = Format(p=True)
-
-
-def rounded(places: int, *, signed: bool = False) -> Format:
-    """A format with so many decimals, and an interval with no more than two."""
-    return Format(places=places, spread=min(places, 2), signed=signed)
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):

@@ -46,7 +46,7 @@ def _lines(table: Table) -> Iterator[str]:
 
 def _text(cell: Cell, *, joined: bool) -> str:
     interval = "" if joined else cell.span()
-    return f"{cell.text()} [{interval}]" if interval else cell.text()
+    return f"{cell.text()} ({interval})" if interval else cell.text()
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from typing import final
 
 from ..columns.table import TAG
 from ..metrics import Group, Numbers
-from .document import ABSENT, Format, rounded
+from .document import ABSENT, Format
 
 __all__ = ("Rows", "compared_format", "compared_title", "rows_of")
 
@@ -85,4 +85,6 @@ def compared_title(name: str) -> str:
 
 def compared_format(name: str, *, signed: bool = False) -> Format:
     """How a quantity is shown in which agents are compared."""
-    return rounded({"all_rounds": 1, "agent_tokens": 0, "seconds": 0}.get(name, 3), signed=signed)
+    return Format(
+        places={"all_rounds": 1, "agent_tokens": 0, "seconds": 0}.get(name, 3), signed=signed
+    )

@@ -56,7 +56,6 @@ from .document import (
     number,
     numbers,
     percent,
-    rounded,
 )
 from .drawings import Panels, report_figures
 from .export import group_estimates, outcomes_of, report_data, report_rows
@@ -589,7 +588,7 @@ class _Tables:
         return about + "."
 
 
-_ROUNDS: Final = rounded(1)
+_ROUNDS: Final = Format(places=1)
 
 
 def _sessions(

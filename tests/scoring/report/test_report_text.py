@@ -76,7 +76,7 @@ def test_table_fits_its_width(width: int, paper: bool) -> None:
 
 def test_wide_table_is_one_and_narrow_table_is_several() -> None:
     report = aggregate(SESSIONS, bootstrap=50)
-    wide, narrow = drawn(report, 120), drawn(report, 80)
+    wide, narrow = drawn(report, 150), drawn(report, 80)
     assert sum("Utility" in line and "Drop τ = 3" in line for line in wide) == 1
     assert sum("Utility" in line for line in narrow) == 1
     assert sum("Drop τ = 3" in line for line in narrow) == 1
@@ -118,8 +118,8 @@ def test_intervals_stand_below_their_numbers() -> None:
     at = lines.index("model m")
     number, interval = lines[at + 1], lines[at + 2]
     intervals = re.findall(r"\S+ to \S+", interval)
-    assert intervals[:3] == ["0.20 to 0.40", "0.60 to 0.80", "0.60 to 0.80"]
-    assert interval.index("0.20 to 0.40") + 12 == number.index("0.300") + 5
+    assert intervals[:3] == ["0.200 to 0.400", "0.600 to 0.800", "0.600 to 0.800"]
+    assert interval.index("0.200 to 0.400") + 14 == number.index("0.300") + 5
     assert any("95 % bootstrap interval" in line for line in lines)
 
 
@@ -169,7 +169,7 @@ def test_where_all_is_forgotten_that_is_said() -> None:
 def test_markdown_says_how_sessions_ended() -> None:
     text = report_markdown(aggregate([SESSIONS[0]], bootstrap=0))
     assert "| Agent | N | Finished |" in text
-    assert "| one-stage | 1 | 1 (100.0%) [21 to 100%] |" in text
+    assert "| one-stage | 1 | 1 (100.0%) (20.7 to 100.0%) |" in text
 
 
 def test_intervals_are_announced_only_where_there_are_any() -> None:
@@ -217,7 +217,7 @@ def test_effort_and_hazard_have_tables_in_markdown() -> None:
     assert effort.splitlines()[0] == "| Agent | All rounds | Agent tokens | Human tokens | Ratio |"
     assert effort.splitlines()[2] == "| one-stage | 2.0 | 3,000 | 1,000 | 3.00 |"
     assert hazard.splitlines()[0] == "| Agent | Hazard after 0 | Hazard after 1 | Hazard after 2 |"
-    hazards = "| one-stage | 0.0% [0 to 66%] | 50.0% [15 to 85%] | 0.0% [0 to 66%] |"
+    hazards = "| one-stage | 0.0% (0.0 to 65.8%) | 50.0% (15.0 to 85.0%) | 0.0% (0.0 to 65.8%) |"
     assert hazard.splitlines()[2] == hazards
     assert "by the number of unproductive rounds in a row" in notes
     assert "Hazard" not in report_markdown(aggregate(SESSIONS, bootstrap=0))
@@ -259,7 +259,7 @@ def test_markdown_has_a_row_per_group() -> None:
     assert lines[0].endswith("| Gain abs. | Gain rel. | Drop@1 abs. | Drop@1 rel. |")
     assert {line.count("|") for line in lines[:5]} == {lines[0].count("|")}
     assert lines[2].startswith(
-        "| m | one-stage | 2 | 0.550 | 0.300 [0.20 to 0.40] | 0.700 [0.60 to 0.80] |"
+        "| m | one-stage | 2 | 0.550 | 0.300 (0.200 to 0.400) | 0.700 (0.600 to 0.800) |"
     )
     assert "Convention formal" in lines[-1]
 
