@@ -85,9 +85,10 @@ async def test_a_search_finds_guides_before_symbols(root: Path, tmp_path: Path) 
         async def results(query: str) -> list[str]:
             await page.goto(f"{(site / 'search.html').as_uri()}?q={query}")
             await page.wait_for_selector("#search-results li")
-            return await page.eval_on_selector_all(
+            found: list[str] = await page.eval_on_selector_all(
                 "#search-results li > a", "links => links.map(link => link.getAttribute('href'))"
             )
+            return found
 
         for query, guide in GUIDES.items():
             first = (await results(query))[:10]
