@@ -189,10 +189,10 @@ def is_loss(one: Felt) -> bool:
 
 
 def questioned(about: str) -> Felt:
-    """The worth of a round without any output, by what the person was asked about that they care for.
+    """The worth of a round without any output: a question about one of their wishes is welcome.
 
     Args:
-        about: in their words; empty if nothing of that kind was asked.
+        about: the wish that was asked about, in their words; empty if none was.
     """
     return felt(QUESTION, *_on(_ASKED, [about])) if about else felt(0.0, *_WAITING)
 

@@ -209,7 +209,7 @@ _LONG: Final = 30
 """Words of a message that take a moment to read."""
 
 _HOPES: Final = 3
-"""Messages, the request included, after which people complain that there is no output yet."""
+"""Messages, the request included, after which people complain about a missing output."""
 
 _FED_UP: Final = 15
 """Unproductive rounds in a row, by their own rating, after which a person gives up."""
@@ -354,7 +354,7 @@ class Mannered:
     async def _around(
         self, text: str, view: View, persona: Persona, words: Random, situation: _Situation
     ) -> tuple[str, str]:
-        """What comes before a message and after it: praise or complaint, a question or an aside."""
+        """The sentences before a message and after it: praise or complaint, a question or an aside."""
         feels, puts, aside = words.random(), words.random(), words.random()
         own, share = _own(view), _ANSWERS if situation.answers else 1.0
         before, after = [], ""

@@ -286,7 +286,9 @@ class FinanceClient:
 
 def _met(client: Client, plan: Plan | None, *, standing: bool) -> dict[str, float]:
     """How likely a plan meets each of their wishes, as far as they can tell."""
-    settled = client.accepted - client.told.keys()  # who has spoken of it does not go along
+    settled = (
+        client.accepted - client.told.keys()
+    )  # they do not go along with a proposal on a topic that they have raised
     wrong = problems(msgspec.structs.replace(client, accepted=settled), plan, current=standing)
     met: dict[str, float] = {}
     for topic, value in client.held.items():

@@ -74,7 +74,7 @@ _LOOKS = 3
 """Messages, the request included, after which such a user corrects the rooms itself."""
 
 _GAPS = "the plan itself"
-"""What is wrong with a plan that lacks what every trip needs, in a traveller's words."""
+"""A traveller's name for the gaps of a plan."""
 
 _UNSEEN: tuple[Slot, ...] = ("people", "budget", "house_rule", "room_type", "cuisine")
 """Wishes that the text of a plan does not show."""
