@@ -441,7 +441,7 @@ class Mathematician:
         )
 
     def _met(self, state: PersonState, output: str) -> dict[str, float]:
-        """How likely each claim that matters is proved; one that nobody has looked at may be."""
+        """How likely each claim that matters is proved; an unread one may be."""
         document = read_document(output)
         met: dict[str, float] = {}
         for label in state.wishes.core:
@@ -491,7 +491,7 @@ class Mathematician:
 
 
 def _asked_about(question: Question, state: PersonState) -> str:
-    """What a question is about, in their words, if they care for it and have not told it; else empty."""
+    """The subject of a question, in their words, if they care for it and have not told it; else empty."""
     label = question.label
     match question.about:
         case "core" if not state.said("core"):
