@@ -428,8 +428,10 @@ def changing_traveller() -> Changing:
 def _top(action: ActionSeen, share: float) -> ActionSeen:
     """An action with only the first rows of its result, as far as they are looked at."""
     found = None if action.resolved is None else action.resolved.observation
-    rows = found.get("rows") if isinstance(found, Mapping) else None
-    if share >= 1.0 or action.resolved is None or not isinstance(rows, list | tuple):
+    if share >= 1.0 or action.resolved is None or not isinstance(found, Mapping):
+        return action
+    rows = found.get("rows")
+    if not isinstance(rows, list | tuple):
         return action
     seen = rows[: max(_GLANCE, ceil(share * len(rows)))]
     kept = msgspec.structs.replace(action.resolved, observation={**found, "rows": list(seen)})

@@ -467,7 +467,7 @@ def write_part(directory: Path, folder: str, number: int, tables: Sequence[Table
         tables: the rows.
     """
     import pyarrow.compute
-    import pyarrow.parquet
+    import pyarrow.parquet  # type: ignore[import-untyped]
 
     table = pyarrow.concat_tables(tables)
     if not table.num_rows:
@@ -562,7 +562,7 @@ class _PartFile:
     """
 
     def __init__(self, directory: Path, part: Part) -> None:
-        import pyarrow.parquet  # type: ignore[import-untyped]
+        import pyarrow.parquet
 
         self._file = directory / part.path
         if not is_inside(self._file, directory):
