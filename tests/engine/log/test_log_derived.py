@@ -64,6 +64,17 @@ def raw(directory: Path) -> bytes:
     return subprocess.run(command, capture_output=True, check=True).stdout
 
 
+async def test_a_closed_log_says_so_whatever_it_is_given(tmp_path: Path) -> None:
+    """It does not look at rows that nobody could keep."""
+    for url in ("memory://", f"{tmp_path}/a.db"):
+        async with open_log(url) as log:
+            pass
+        with pytest.raises(LogClosed):
+            await log.keep_derived(
+                [Derived(session="s", kind="", version=1, position=1, payload=b"")]
+            )
+
+
 async def test_rows_are_there_when_the_log_is_opened_again(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/a.db"
     async with open_log(url) as log:

@@ -9,6 +9,7 @@ from typing import Self, cast
 
 import anyio
 import pytest
+import virtual_loop
 from duolog.engine.errors import CheckpointConflict, InvalidInput, LogClosed, LogUnavailable
 from duolog.engine.events import MessageSent, SessionOpened
 from duolog.engine.log.backoff import Backoff
@@ -206,6 +207,27 @@ def test_failures_of_the_log_lose_and_double_nothing(
                 assert follower.statistics().failures == len(reported)
 
     anyio.run(main)
+
+
+def test_a_wait_is_told_before_it_begins() -> None:
+    async def main() -> None:
+        told: list[tuple[float, float]] = []
+        async with MemoryLog() as log:
+            away = Away(log, {"checkpoint": 3})
+            follower = Follower(
+                away.log,
+                key=KEY,
+                on_unavailable=lambda error, seconds: told.append((anyio.current_time(), seconds)),
+            )
+            await say(log, "a")
+            async with follower:
+                assert await positions(follower, 1) == [1]
+        over = [round(at + seconds, 6) for at, seconds in told]
+        assert [round(at, 6) for at, _ in told] == [0.0, *over[:-1]]
+        assert round(anyio.current_time(), 6) == over[-1]
+        assert len(told) == 3
+
+    virtual_loop.run(main)
 
 
 async def test_what_reads_the_log_is_done_again_while_that_is_away(

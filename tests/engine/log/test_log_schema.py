@@ -291,14 +291,18 @@ async def test_a_list_that_an_earlier_version_wrote_is_brought_up_to_date_when_r
         assert (await log.summary("gave-up")).state == "forgotten"
 
 
+def older(path: Path, layout: int) -> None:
+    """Makes a log of some layout."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript((GOLDEN / f"layout-{layout}.sql").read_text(encoding="utf-8"))
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {layout}")
+
+
 @pytest.mark.parametrize("layout", range(1, 1 + LAYOUT))
 async def test_table_layouts_open(tmp_path: Path, layout: int) -> None:
     path = tmp_path / "old.db"
-    connection = sqlite3.connect(path)
-    connection.executescript((GOLDEN / f"layout-{layout}.sql").read_text(encoding="utf-8"))
-    connection.execute(f"PRAGMA application_id = {APPLICATION}")
-    connection.execute(f"PRAGMA user_version = {layout}")
-    connection.close()
+    older(path, layout)
     async with open_log(str(path), create=False) as log:
         records = [record async for record in log.read_all()]
         assert [_with_its_digest(record.event) for record in records] == list(SCHEMA_1)
@@ -309,6 +313,20 @@ async def test_table_layouts_open(tmp_path: Path, layout: int) -> None:
         problems = [problem.what for problem in (await log.verify()).problems]
         made_up = ["the snapshot's digest is not that of its content"]
         assert problems == (made_up if layout == 1 else [])
+
+
+@pytest.mark.parametrize("layout", range(1, LAYOUT))
+async def test_what_is_forgotten_first_of_all_in_an_older_layout_is_gone(
+    tmp_path: Path, layout: int
+) -> None:
+    path = tmp_path / "old.db"
+    older(path, layout)
+    async with open_log(str(path), create=False) as log:
+        await log.forget("golden")
+        assert [record.body async for record in log.read_all()] == [None] * len(SCHEMA_1)
+        assert (await log.verify()).problems == ()
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (LAYOUT,)
 
 
 def _with_its_digest(event: Event | Unknown | Forgotten) -> Event | Unknown | Forgotten:

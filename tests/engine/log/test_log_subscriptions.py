@@ -9,7 +9,7 @@ from random import Random
 import anyio
 import pytest
 from anyio.lowlevel import checkpoint
-from duolog.engine.errors import InvalidInput, LogClosed
+from duolog.engine.errors import InvalidInput, LogClosed, LogUnavailable
 from duolog.engine.events import MessageSent
 from duolog.engine.log.contract import Store
 from duolog.engine.log.open import open_log
@@ -223,6 +223,34 @@ async def test_the_lag_counts_what_is_committed_and_not_yet_published() -> None:
         assert subscription.statistics().lag == 700
         await anext(subscription)
         assert subscription.statistics().lag == 699
+
+
+async def test_what_came_before_it_fell_back_does_not_make_it_fall_back_again() -> None:
+    """More is published during the first read than is kept, and a little during the second."""
+    meanwhile = [range(2, BUFFER + 2), range(BUFFER + 2, BUFFER + 3), range(BUFFER + 3, BUFFER + 4)]
+
+    async def fetch(session: str | None, start: int, upto: int) -> tuple[list[Record], bool]:
+        for _ in range(2 if start == 0 else 1):
+            publisher.publish([record(position, "s") for position in meanwhile.pop(0)])
+        return [record(position, "s") for position in range(start + 1, upto + 1)], True
+
+    publisher = Publisher(fetch, head=1)
+    async with publisher.subscribe(None, 0) as subscription:
+        got = [(await anext(subscription)).position for _ in range(BUFFER + 3)]
+        assert got == list(range(1, BUFFER + 4))
+        assert subscription.statistics().fallbacks == 1
+
+
+async def test_a_publisher_that_is_closed_ends_who_comes_later_too() -> None:
+    async def fetch(session: str | None, start: int, upto: int) -> tuple[list[Record], bool]:
+        return [], True
+
+    publisher = Publisher(fetch)
+    publisher.close(LogUnavailable("the server is stopped"))
+    for late in (publisher.subscribe(None, 0), publisher.tap(None, 1)):
+        with pytest.raises(LogUnavailable, match="the server is stopped"):
+            async with late:
+                pass
 
 
 async def test_a_tap_counts_the_records_that_were_never_published_here() -> None:

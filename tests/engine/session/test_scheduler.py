@@ -106,6 +106,12 @@ async def test_ties_are_broken_by_the_seed_and_not_by_the_order_of_tasks() -> No
     assert any(len({order[i : i + 4] for i in (0, 4, 8)}) > 1 for order in orders.values())
 
 
+async def test_ties_are_broken_alike_in_every_version() -> None:
+    """Or sessions that were recorded earlier would be executed again in another order."""
+    order = await order_at_one_time(7, ["ann", "bob", "cleo", "dan", "eve"])
+    assert " ".join(order) == ("dan cleo ann eve bob cleo ann bob dan eve ann dan cleo bob eve")
+
+
 async def test_news_at_the_very_time_that_was_waited_for() -> None:
     """Both wake-ups are due at once, for the same wait: news counts if it is there by then."""
     seen: set[str] = set()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from duolog.engine.errors import InvalidInput
+from duolog.engine.errors import InvalidInput, VersionConflict
 from duolog.engine.events import ScorerRef, UtilityScored
 from duolog.engine.log.contract import Store
 from duolog.engine.log.leases import LeaseTerms, Leasing
@@ -250,6 +251,27 @@ async def test_who_loses_a_lease_runs_all_others_however_the_session_ends(
         makers = [partial(chat, f"s{number}") for number in range(3)]
         await simulate(gate.log, makers, concurrency=1, on_outcome=outcomes.append, terms=FLEETING)
     assert {one.session for one in outcomes if isinstance(one, SessionResult)} == {"s0", "s1", "s2"}
+
+
+async def test_a_session_that_others_keep_writing_to_is_given_up_after_some_tries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = Counter[str]()
+    outcomes: list[Outcome] = []
+
+    async def run(log: Store, session: Session, *, fresh: bool) -> SessionResult:
+        tried[session.id] += 1
+        if tried[session.id] < {"s0": 8, "s1": 100}[session.id]:
+            raise VersionConflict(session.id, "trace", 1, 2)
+        return await run_session(log, session, fresh=fresh)
+
+    monkeypatch.setattr("duolog.engine.session.simulation.run_session", run)
+    async with open_log(f"{tmp_path}/log.db") as log:
+        makers = [partial(chat, f"s{number}") for number in range(2)]
+        await simulate(log, makers, on_outcome=outcomes.append, terms=BRISK)
+    ended = {one.session: type(one) for one in outcomes if not isinstance(one, str)}
+    assert ended == {"s0": SessionResult, "s1": SessionFailure}
+    assert tried == {"s0": 8, "s1": 8}
 
 
 @pytest.mark.parametrize("count", [2, 3])

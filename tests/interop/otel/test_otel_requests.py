@@ -5,7 +5,7 @@ from __future__ import annotations
 import duolog
 import pytest
 from duolog.engine.errors import InvalidInput
-from duolog.engine.events import MessageSent
+from duolog.engine.events import MessageSent, Unknown
 from duolog.telemetry.tracing import in_request
 from opentelemetry.trace import format_span_id
 from otel_memory import Memory
@@ -34,6 +34,17 @@ async def test_events_belong_to_the_request_in_which_they_were_recorded() -> Non
         assert record is not None
         assert isinstance(record.event, MessageSent)
         assert record.event.traceparent == first
+
+
+async def test_events_of_another_system_are_recorded_in_a_request_as_they_are() -> None:
+    theirs = Unknown("Theirs", 1, b'{"kind":"Theirs"}')
+    async with duolog.open("memory://") as log:
+        s = await log.session("s")
+        with in_request(PARENT):
+            receipt = await s.agent.adds(theirs)
+        record = await receipt.written()
+    assert record is not None
+    assert record.event == theirs
 
 
 async def test_turns_are_children_of_their_requests() -> None:
