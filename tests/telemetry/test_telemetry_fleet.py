@@ -24,6 +24,7 @@ from duolog.telemetry.deliveries import StopDeliveries
 from duolog.telemetry.live_updates import LiveUpdates
 from duolog.telemetry.log import Log
 from duolog.telemetry.receipt import Awaited
+from duolog.telemetry.scorer_process import ScorerProcess, _Order
 from duolog.telemetry.session import Recording
 from gated_log import Gate
 
@@ -299,6 +300,36 @@ async def test_scorers_run_in_a_process_that_is_replaced_and_ends(url: str, leas
         assert handled == ["s1", "s2"]
         assert {one.scorer for one in watched.statistics().scorers}
     assert await anyio.to_thread.run_sync(children) == []
+
+
+async def test_the_process_of_the_scorers_is_told_who_wrote_a_session_last(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that it need not wait for another one, which may have been handed the session."""
+    orders: list[_Order] = []
+    made: list[ScorerProcess] = []
+
+    async def run(self: ScorerProcess) -> None:
+        made.append(self)
+        await self._tell_often()
+
+    async def order(self: ScorerProcess, one: _Order) -> None:
+        orders.append(one)
+
+    monkeypatch.setattr(ScorerProcess, "run", run)
+    monkeypatch.setattr(ScorerProcess, "_order", order)
+    async with duolog.open(url, deadline=0.0) as log:
+        log.watch(scorers=[duolog.rule_judge()], where="process", leases=True).start()
+        await (await log.session("s")).human.says("hello", durable=True)
+        with anyio.fail_after(60):
+            while not orders:  # noqa: ASYNC110  (it gathers for a moment)
+                await anyio.sleep(0.01)
+        assert orders.pop() == _Order(near=("s",))
+        made[0].note("s", near=False)
+        with anyio.fail_after(60):
+            while not orders:  # noqa: ASYNC110
+                await anyio.sleep(0.01)
+        assert orders == [_Order(left=("s",))]
 
 
 async def test_what_another_process_cannot_have_is_refused(url: str) -> None:

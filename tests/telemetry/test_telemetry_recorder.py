@@ -46,7 +46,7 @@ from duolog.engine.records import Draft, Record
 from duolog.engine.session.commands import Command, CommandResult, Sender, handle
 from duolog.engine.session.state import TraceState
 from duolog.scoring.display.records import describe
-from duolog.telemetry.receipt import Awaited
+from duolog.telemetry.receipt import Awaited, version_of
 from duolog.telemetry.recorder import Recorder
 from duolog.telemetry.session import Recording
 from gated_log import Gate
@@ -820,6 +820,15 @@ async def test_events_are_referred_to_by_the_callers_ids(log: EventLog) -> None:
         FeedbackGiven(thumbs="up", of=5),
     ]
     assert found[14] == FeedbackGiven(thumbs="down", of=6)
+
+
+@pytest.mark.parametrize(("since", "hint"), [(99, "did you mean 'plan-1'"), (100, "choose from")])
+def test_a_misspelled_id_is_looked_for_among_the_latest(since: int, hint: str) -> None:
+    """A search among all ids of a long session would take long."""
+    state = TraceState("s")
+    state.ids = {"plan-1": 1} | {str(n): n for n in range(2, 2 + since)}
+    with pytest.raises(InvalidInput, match=hint):
+        version_of("plan-l", state)
 
 
 async def test_a_base_is_the_latest_by_its_id_too() -> None:

@@ -27,7 +27,7 @@ from duolog.engine.log.sqlite import thread, writer
 from duolog.engine.log.sqlite.file import parse
 from duolog.engine.log.sqlite.log import SqliteFile, sqlite_log
 from duolog.engine.log.stored import StoredLog
-from duolog.engine.records import Draft
+from duolog.engine.records import TRACE, Draft
 
 
 def said(text: str, *, actor: str = "ann", role: Role = "human") -> Draft:
@@ -263,8 +263,13 @@ async def test_who_waits_for_room_is_told_of_the_end(
     async with log_at(tmp_path / "a.db") as log, anyio.create_task_group() as tasks:
 
         async def write(number: int) -> None:
+            session, drafts = f"s{number}", [said("x")]
             try:
-                await log.append(f"s{number}", [said("x")])
+                if number % 2:
+                    staged = log.stage(session, drafts, stream=TRACE, expected_version=0)
+                    await log.write_in_order([staged])
+                else:
+                    await log.append(session, drafts)
                 outcomes.append("there")
             except LogClosed:
                 outcomes.append("closed")
