@@ -276,7 +276,7 @@ def quantiles(spent: list[float]) -> str:
 def measure(asked: argparse.Namespace, folder: str) -> tuple[bool, Row]:
     """The load again and again, in turn with the floor's."""
     ours, bare, good = [], [], True
-    seconds = asked.seconds / asked.repeat / (10 if asked.quick else 1)
+    seconds = asked.seconds / asked.repeat / (3 if asked.quick else 1)
     for turn in range(asked.repeat):
         ok, mine = anyio.run(run, asked, f"{folder}/http-{turn}.db", seconds)
         ours.append(mine)

@@ -8,8 +8,8 @@ time, in turn in one process, of
 - ``decode``, the floor: every row fetched with sqlite3 and every body decoded with msgspec;
 - ``records``: the same with the envelopes, that is ``Record`` objects whose events are decoded;
 - ``read``: all records through ``read_all``, undecoded, on the event loop;
-- ``replay``: the same through rounds, effort, utility, tolerance and trajectory as well, with what the log
-  then keeps of it;
+- ``replay``: the same through rounds, effort, utility, tolerance and trajectory as well, and keeping
+  the rows in the log;
 - ``updates``: the same with all updates, as a live watch gives them;
 - ``fold``: the part of ``replay`` other than reading, over records in memory;
 - ``frames``: one pandas frame per session, and the same numbers from it, if pandas is installed.

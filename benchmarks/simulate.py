@@ -54,7 +54,7 @@ SESSIONS = {
 """How many sessions are run, by part and by how many run at a time."""
 
 GOALS = {1: 0.7, 100: 0.4}
-"""Of the bare kernel's speed, by how many sessions run at a time."""
+"""Goals: shares of the bare kernel's speed, by how many sessions run at a time."""
 
 
 class Measured(NamedTuple):

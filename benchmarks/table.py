@@ -132,7 +132,7 @@ def _read_kept() -> Kept:
 
 
 def _keep(length: str, rows: Sequence[Row], *, whole: bool) -> None:
-    """Keeps figures: of all programs, or some beside those that were kept before."""
+    """Keeps figures. If the rows are not those of all programs, other figures stay as they are."""
     kept = _read_kept()
     day = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
     figures = {} if whole else kept.get(length, {})

@@ -20,7 +20,7 @@ rate, and a task that sleeps for a millisecond notes how much processor time the
 meanwhile. The loop delays a turn by that much, whatever else the machine does.
 
 Fifth, the processor time of an event at the same steady rate in 50 conversations, with the two scorers by
-rules, beside ``sqlite3`` alone that writes as many events in groups of ten.
+rules. The floor is ``sqlite3`` alone, which writes as many events in groups of ten.
 
 Sixth, memory of chats that are never closed: a thousand at a time, with a scorer and a watch, each wave
 two minutes after the one before by the clock of the caches.

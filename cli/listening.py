@@ -6,7 +6,6 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from ..engine.errors import DuologError, InvalidInput, MissingExtra
-from ..engine.settings import settings_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,6 +25,8 @@ _SHORTEST: Final = 16  # characters of a token
 def given_token(file: Path | None) -> str | None:
     """The token that clients have to send; it is never shown."""
     import os
+
+    from ..engine.settings import settings_text
 
     source, token = "DUOLOG_TOKEN", os.environ.get("DUOLOG_TOKEN")
     if file is not None:

@@ -600,6 +600,14 @@ class _PartFile:
         except TooLarge as error:
             raise TooLarge(f"{self._file}: {error}") from None
 
+    def _read(self, names: Sequence[str] | None = None) -> Table:
+        import pyarrow
+
+        source = self._source
+        # One by one, since several groups of nested texts with dictionaries cannot be read together.
+        groups = [source.read_row_group(at, columns=names) for at in range(source.num_row_groups)]
+        return pyarrow.concat_tables(groups) if groups else source.read(columns=names)
+
     def column(self, name: str, kind: str) -> ArrowColumn:
         """A column.
 
@@ -615,7 +623,7 @@ class _PartFile:
                 "the log there again"
             )
         with _reading(str(self._file)):
-            found = self._source.read(columns=[name])[name]
+            found = self._read([name])[name]
             self._check_size(sum(map(_text_size, found.chunks)))
             return found.cast(wanted)
 
@@ -628,7 +636,7 @@ class _PartFile:
         import pyarrow
 
         with _reading(str(self._file)):
-            found = self._source.read()
+            found = self._read()
             chunks = (chunk for column in found.columns for chunk in column.chunks)
             self._check_size(sum(map(_text_size, chunks)))
             plain = [field.with_type(_plain(field.type)) for field in found.schema]

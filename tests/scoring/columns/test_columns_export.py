@@ -69,6 +69,12 @@ def read(directory: Path, table: str) -> list[dict[str, object]]:
     return sorted(found, key=lambda row: [str(row.get(key)) for key in ("session", "round")])
 
 
+def row_groups(directory: Path) -> list[int]:
+    """How many row groups each file of sessions has."""
+    parts = [part for view in load_manifest(directory).views for part in view.table("sessions")]
+    return [pyarrow.read_metadata(directory / part.path).num_row_groups for part in parts]
+
+
 async def names(directory: Path) -> list[object]:
     return [row["session"] for row in await rows(directory, "sessions")]
 
@@ -284,6 +290,20 @@ async def test_following_takes_what_comes(tmp_path: Path) -> None:
             await export(log, tmp_path)
         tasks.cancel_scope.cancel()
     assert positions == sorted(positions)
+
+
+async def test_tables_of_several_row_groups_are_read_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scripts = [session(f"s{number}") for number in range(7)]
+    async with open_log("memory://") as log:
+        await put(log, scripts)
+        await export(log, tmp_path / "one")
+        monkeypatch.setattr("duolog.scoring.columns.parquet._GROUP", 2)
+        await export(log, tmp_path / "several")
+    assert await anyio.to_thread.run_sync(row_groups, tmp_path / "several") == [3, 1]
+    whole = await report(tmp_path / "one", Options())
+    assert await report(tmp_path / "several", Options()) == whole
 
 
 async def test_tables_of_other_columns_are_written_anew(tmp_path: Path) -> None:
