@@ -51,7 +51,7 @@ _PRAISE: Final = (
 )
 _TRAINING: Final = 400  # problems that are trained on, from 0
 _VALIDATION: Final = 500  # number of the first problem of the validation
-_HELD_OUT: Final = 50_000  # and of the test
+_HELD_OUT: Final = 60_000  # and of the test
 _FEATURES: Final = 19
 _HIDDEN: Final = 24
 _RATE: Final = 0.02
@@ -373,9 +373,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--first-seed", type=int, default=3)
-    parser.add_argument("--updates", type=int, default=50)
+    parser.add_argument("--updates", type=int, default=30)
     parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--problems", type=int, default=40)
+    parser.add_argument("--problems", type=int, default=32)
     parser.add_argument("--figure", type=Path)
     asked = parser.parse_args()
     began = time.perf_counter()
