@@ -46,7 +46,10 @@ MAKING = {"write_text", "write_bytes", "mkstemp", "NamedTemporaryFile", "copyfil
 
 def calls_that_write(source: Path) -> Iterator[str]:
     """The calls in a source that make or change a file."""
-    for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+    text = source.read_text(encoding="utf-8")
+    if not any(name in text for name in (*MAKING, "open")):
+        return  # without parsing it, which takes longer than all else here
+    for node in ast.walk(ast.parse(text)):
         if not isinstance(node, ast.Call):
             continue
         name = (
