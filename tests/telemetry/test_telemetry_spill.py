@@ -330,7 +330,7 @@ def test_what_has_not_waited_long_is_in_memory_alone(tmp_path: Path) -> None:
             receipt = await s.human.says("hello")
             await anyio.sleep(60)
             assert not receipt.settled
-            assert receipt.ident is None  # it has no id for the disk
+            assert receipt.ident is None  # nothing named it for the disk
             assert lines(tmp_path) == []
             gate.open()
             await receipt.written()

@@ -65,7 +65,7 @@ def raw(directory: Path) -> bytes:
 
 
 async def test_a_closed_log_says_so_whatever_it_is_given(tmp_path: Path) -> None:
-    """It does not look at rows that nobody could keep."""
+    """Its rows could not be kept by an open log either."""
     for url in ("memory://", f"{tmp_path}/a.db"):
         async with open_log(url) as log:
             pass

@@ -1,4 +1,4 @@
-"""The state of a trace: what is tried out on a copy of it changes nothing of it."""
+"""The state of a trace, and copies of it on which commands are tried out."""
 
 from __future__ import annotations
 
