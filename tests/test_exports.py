@@ -35,7 +35,7 @@ def below(package: str) -> list[str]:
 
 
 def problems(name: str) -> list[str]:
-    """What is wrong with the names that a module offers, and with what it says of itself."""
+    """The mistakes in the names that a module offers, and in its description of itself."""
     module = import_module(name)
     names = module.__all__
     found = [f"{name} has no {one}" for one in names if not hasattr(module, one)]

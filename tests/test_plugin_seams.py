@@ -251,7 +251,7 @@ async def a_client_of_models(fault: Fault, _: Path) -> str:
     return await raised(Models(Broken()).attempt(request))
 
 
-# --- beside a product ------------------------------------------------------------------------------
+# --- next to a product -----------------------------------------------------------------------------
 
 
 async def converse(log: Log, *, rounds: int = 1) -> None:

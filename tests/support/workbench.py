@@ -130,7 +130,7 @@ async def working(
     alerts: tuple[str, ...] = (),
     open_at: tuple[str, ...] = (),
 ) -> AsyncIterator[tuple[Workbench, int]]:
-    """A workbench of the log that listens on a port; paths that begin with ``open_at`` need no token."""
+    """A workbench of the log that listens on a port; paths that begin with ``open_at`` do not need a token."""
     stopping = anyio.Event()
     http = HttpLimits()
     access = Access(SECRET, read_only=read_only)
