@@ -34,8 +34,8 @@ class ControlRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             rather work.
         questions: at most this many of them.
         unanswered: after this many deferrals in a row, ask no more before there is an output.
-        show: after this many rounds, put up a draft and ask the remaining questions of ``questions``
-            beside it, without a report; None: ask them all first.
+        show: after this many rounds, put up a draft, and ask the remaining questions of ``questions``
+            afterwards, without a report; None: ask them all first.
         asks: questions altogether, after which nothing more is asked, once there is an output; except of a
             human who would rather be asked, see ``keep``. None for no such limit.
         first: the side that leads after the first output: the agent (``ask``), the human

@@ -210,7 +210,7 @@ def test_it_asks_before_the_first_output_where_the_rules_say_so() -> None:
     ],
 )
 @pytest.mark.parametrize("intent", ["message", "act"])
-async def test_it_asks_beside_a_draft_that_it_shows_early(
+async def test_it_asks_on_after_a_draft_that_it_shows_early(
     intent: Intent, steps: str, question: Decision | None, does: Decision
 ) -> None:
     if intent == "act":  # there is work to do on the last answer
