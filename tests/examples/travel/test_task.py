@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from math import ceil
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import (
+    JSON,
     ActionResolved,
     ActionTaken,
     MessageSent,
@@ -257,10 +258,21 @@ async def test_a_traveller_alone_plans_with_the_rows_that_they_read() -> None:
     drafts = [r.event for r in trace if isinstance(r.event, SnapshotTaken)]
     plan = text_of(drafts[-1].content)
     found = [r.event.observation for r in trace if isinstance(r.event, ActionResolved)]
-    lists = [one["rows"] for one in found if isinstance(one, Mapping) and "name" in one["columns"]]
+    lists = [table.rows for table in map(as_table, found) if "name" in table.columns]
     assert lists
     read = {str(row[0]) for rows in lists for row in rows[: max(5, ceil(READ * len(rows)))]}
     unread = {str(row[0]) for rows in lists for row in rows} - read
     assert unread
     assert not [name for name in unread if name in plan]
     assert [name for name in read if name in plan]
+
+
+class Table(msgspec.Struct):
+    """The result of a search."""
+
+    columns: list[str]
+    rows: list[list[JSON]]
+
+
+def as_table(observation: JSON) -> Table:
+    return msgspec.convert(observation, Table)
