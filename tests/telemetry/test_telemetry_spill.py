@@ -348,6 +348,21 @@ async def test_what_waits_while_the_store_is_away_is_on_the_disk_at_once(
         gate.heal()
 
 
+async def test_a_second_outage_is_survived_as_the_first(gate: Gate, tmp_path: Path) -> None:
+    async with Recorder(gate.log, retry=0.01, spill=files(tmp_path)) as recorder:
+        s = await recorder.session("s")
+        for number in range(2):
+            gate.fail(away)
+            await s.human.says(str(number))
+            await until_kept(recorder, 1)
+            gate.heal()
+            await s.flush()
+            with anyio.fail_after(120):
+                while list((tmp_path / "spill").glob("*.spill")):  # noqa: ASYNC110
+                    await anyio.sleep(0.01)
+    assert await texts(gate.log) == ["0", "1"]
+
+
 async def test_what_is_too_old_is_marked_as_lost(gate: Gate, tmp_path: Path) -> None:
     async with dying(Recorder(gate.log, retry=60, spill=files(tmp_path)), tmp_path) as recorder:
         gate.fail(away)
