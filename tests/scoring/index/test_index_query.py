@@ -259,16 +259,16 @@ async def test_a_store_that_selects_gives_what_reading_all_gives(
                 review = Review(tags=("dull",), rating=2)
                 await add_review(one, reviewed, "anna", review, now=lambda: 99.0)
         index = await stack.enter_async_context(following(log))
-        sorts = ("", "-utility", "sort")
-        for text, sort in product(ASKED, sorts):
-            query, order = parse_query(text.split()), parse_order(sort) if sort else None
+        orders = ("", "-utility", "sort")
+        for text, by in product(ASKED, orders):
+            query, order = parse_query(text.split()), parse_order(by) if by else None
             whole = [found.session async for found in select(read, query, order)]
             for limit in (2, 30, None):
                 found = [one.session async for one in select(log, query, order, limit=limit)]
-                assert found == whole[:limit], (text, sort, limit)
+                assert found == whole[:limit], (text, by, limit)
             kept = SessionList(index, SessionLines(log), query, order or BEGUN)
             await kept.refresh()
-            assert [one.session for one in kept.page(30).sessions] == whole, (text, sort)
+            assert [one.session for one in kept.page(30).sessions] == whole, (text, by)
         for key, sign in product((*SORT_KEYS, "sort"), ("", "-")):
             order = parse_order(sign + key)
             whole = [found.session async for found in select(read, parse_query([]), order)]
