@@ -132,8 +132,8 @@ async def test_simulate(task: Task) -> None:
 
 async def test_fork(task: Task) -> None:
     async with duolog.open("memory://") as log:
-        [instance] = task.instances(1, seed=7)
-        cell = Cell(agent="two-stage", user="proactive", instance=instance, seed=7)
+        [instance] = task.instances(1, seed=3)
+        cell = Cell(agent="two-stage", user="proactive", instance=instance, seed=3)
         make = partial(task.session, cell, Setting())
         origin = await duolog.run_session(log, make())
         await run("fork", print, log=log, session=make(), msgspec=msgspec)
