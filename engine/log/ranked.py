@@ -12,6 +12,7 @@ import msgspec
 
 from ..text import natural
 from .contract import SessionSummary
+from .summary import labels_in
 
 __all__ = (
     "LABEL",
@@ -49,8 +50,6 @@ ROW: Final = "row:"
 
 _ALL_LABELS: Final = "labels"
 _TEXTS_HELD: Final = 1024  # of which it is known what they are compared by
-
-_labels = msgspec.json.Decoder(dict[str, str]).decode
 
 
 class Rows(NamedTuple):
@@ -188,7 +187,7 @@ class Ranked(Protocol):
 
 def label_in(name: str) -> Callable[[str], str]:
     """What finds the value of a label in labels as JSON; empty if it is not there."""
-    return lambda labels: _labels(labels).get(name, "")
+    return lambda labels: labels_in(labels).get(name, "")
 
 
 def first_keys(

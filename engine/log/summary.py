@@ -10,6 +10,7 @@ from typing import Any, final
 
 import msgspec
 
+from ..errors import NotALog
 from ..events import SessionClosed, SessionOpened
 from ..records import TRACE
 from .append import Append
@@ -20,16 +21,32 @@ __all__ = (
     "STATE",
     "SessionState",
     "StreamState",
+    "labels_in",
     "progress_of",
     "state_of",
     "state_row",
     "summary_of",
 )
 
-_labels = msgspec.json.Decoder(dict[str, str]).decode
+_decode = msgspec.json.Decoder(dict[str, str]).decode
 
 FORGOTTEN = "forgotten"
 """State of a session whose contents were erased."""
+
+
+def labels_in(data: str) -> dict[str, str]:
+    """The labels of a session, as a store holds them.
+
+    Raises:
+        NotALog: they are not what was written.
+    """
+    try:
+        return _decode(data)
+    except (msgspec.MsgspecError, RecursionError, TypeError):
+        raise NotALog(
+            "the log is damaged: the labels of a session are not what was written; restore it from "
+            "a backup"
+        ) from None
 
 
 def summary_of(row: Iterable[Any]) -> SessionSummary:
@@ -41,7 +58,7 @@ def summary_of(row: Iterable[Any]) -> SessionSummary:
         session=session,
         task=task,
         instance=instance,
-        group=_labels(labels),
+        group=labels_in(labels),
         state=state,
         events=events,
         version=version,
@@ -61,7 +78,7 @@ def state_of(row: Sequence[Any]) -> SessionState:
     """The state of a session from a row of ``STATE``; further columns may follow."""
     state = SessionState(row[1], row[0])
     state.task, state.instance = row[2], row[3]
-    state.group = _labels(row[4])
+    state.group = labels_in(row[4])
     state.origin, state.state = row[5], row[6]
     state.events, state.version = row[7], row[8]
     state.opened, state.last, state.position = row[9:12]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast, final
 
@@ -10,7 +11,7 @@ import msgspec
 
 from ...engine import codec
 from ...engine.budget import Budget
-from ...engine.errors import InvalidInput, MissingExtra
+from ...engine.errors import InvalidInput, MissingExtra, malformed
 from ...engine.events import JSON, ScorerRef, Tokens, UtilityScored
 from ...engine.settings import read_settings
 from .conversation.builder import Participants
@@ -194,10 +195,15 @@ def query(text: str, where: str) -> JSONPathQuery:
         import jsonpath_rfc9535
     except ModuleNotFoundError as error:
         raise MissingExtra("mapping", "a mapping") from error
+    if len(text) > _LONGEST:
+        raise InvalidInput(
+            f"{where}: a JSONPath has at most {_LONGEST:,} characters, not {len(text):,}"
+        )
     try:
         return jsonpath_rfc9535.compile(text)
-    except jsonpath_rfc9535.JSONPathError as error:
-        raise InvalidInput(f"{where}: {text!r} is not a JSONPath: {error}") from error
+    except (jsonpath_rfc9535.JSONPathError, RecursionError) as error:
+        why = malformed(error)
+        raise InvalidInput(f"{where}: {text!r} is not a JSONPath: {why}") from error
 
 
 def found(path: JSONPathQuery | None, value: JSON) -> JSON:
@@ -215,10 +221,14 @@ def all_found(path: JSONPathQuery | None, value: JSON) -> list[JSON]:
         return [value] if path is not None and str(path) == "$" else []
     from jsonpath_rfc9535 import JSONPathError
 
+    most = _DOCUMENT.objects  # a path may pass through a value many times
     try:
-        return [cast("JSON", node.value) for node in path.find(value)]
+        nodes = list(islice(path.finditer(value), most + 1))
     except JSONPathError as error:
         raise InvalidInput(f"{str(path)!r} cannot be followed: {error}") from error
+    if len(nodes) > most:
+        raise InvalidInput(f"{str(path)!r} finds more than {most:,} values")
+    return [cast("JSON", node.value) for node in nodes]
 
 
 # --- the importer that a mapping describes --------------------------------------------------------
@@ -245,6 +255,7 @@ _DOWN: Final = frozenset(
     {"down", "thumbs_down", "thumbs-down", "negative", "bad", "dislike", "false", "0", "-1", "👎"}
 )
 _LIKERT: Final = range(1, 6)
+_LONGEST: Final = 1000  # characters of a path
 _DOCUMENT: Final = Budget(objects=1 << 20)
 """Limits for a document: its values become objects of Python, of about 250 bytes each."""
 

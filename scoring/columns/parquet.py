@@ -578,7 +578,7 @@ class _PartFile:
             self.names = frozenset(self._source.schema_arrow.names)
             self.rows: int = about.num_rows
 
-    def _check(self, about: Any) -> None:  # noqa: ANN401  (the library has no types)
+    def _check(self, about: Any) -> None:  # noqa: ANN401  (pyarrow is untyped)
         columns = range(about.num_columns)
         if len(columns) > _COLUMNS:
             raise TooLarge(
@@ -643,7 +643,7 @@ class _PartFile:
             return found.cast(pyarrow.schema(plain))
 
 
-def _plain(kind: Any) -> Any:  # noqa: ANN401  (the library has no types)
+def _plain(kind: Any) -> Any:  # noqa: ANN401  (pyarrow is untyped)
     """A type of a column, with texts in place of dictionaries of texts."""
     import pyarrow
 
@@ -654,7 +654,7 @@ def _plain(kind: Any) -> Any:  # noqa: ANN401  (the library has no types)
     return pyarrow.list_(_plain(kind.value_type)) if pyarrow.types.is_list(kind) else kind
 
 
-def _text_size(array: Any) -> int:  # noqa: ANN401  (the library has no types)
+def _text_size(array: Any) -> int:  # noqa: ANN401  (pyarrow is untyped)
     """Bytes that the texts of a column have once each row has its own."""
     import pyarrow
     import pyarrow.compute

@@ -284,8 +284,10 @@ class Workload:
         if operation.draw & 1 << 20:  # it moves as with the first append
             at = await log.checkpoint(CONSUMER, "1")
             stale = 1000 if operation.draw & 7 << 21 == 0 else 0
+            # A repeated append is done if its checkpoint is there already. Another worker may bring
+            # it to the next position meanwhile, so one that has to be refused leads elsewhere.
             checkpoint = Advance(
-                consumer=CONSUMER, version="1", expected=at + stale, position=at + 1
+                consumer=CONSUMER, version="1", expected=at + stale, position=at + stale + 1
             )
             if self._is_pending(attempt):  # by now
                 return

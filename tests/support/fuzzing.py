@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import random
 import resource
+import shutil
 import signal
 import sys
 import tempfile
@@ -56,6 +57,41 @@ SHOWN: Final = (
 BUNDLED: Final = (
     "bundle.json manifest.json report.json report.txt DATA_CARD.md SHA256SUMS records.jsonl"
 ).split()
+
+
+TASK: Final = f"{Path(__file__).with_name('participation_task.py')}:ShoppingTask"
+STUDY: Final = f"""
+name = "fuzz"
+title = "Shopping"
+consent = "You may leave at any time."
+recruitment = {{ participant = "PID", parameters = ["PID"] }}
+condition = [{{ name = "one", task = "{TASK}" }}]
+
+[[questionnaire]]
+name = "first"
+when = "before"
+item = [{{ name = "age", text = "Age?", type = "number" }}, {{ name = "why", text = "Why?", type = "text" }}]
+"""
+ACT: Final = '"session":SESSION,"actor":"user","id":"fuzz-0001"'
+TAKING: Final[tuple[tuple[str, str], ...]] = (
+    ("study/consent", '{"agreed":true,"ids":%s}'),
+    ("study/answers", '{"questionnaire":"first","place":null,"answers":%s}'),
+    ("study/answers", '{"questionnaire":"first","place":null,"answers":{"age":1,"why":%s}}'),
+    ("study/begin", '{"place":%s}'),
+    ("take/begin", '{"task":%s}'),
+    ("take/act", f'{{"act":"say","text":%s,{ACT}}}'),
+    ("take/act", f'{{"act":"submit","content":%s,{ACT}}}'),
+    ("take/act", f'{{"act":"do","name":"x","arguments":%s,{ACT}}}'),
+    ("take/act", f'{{"act":"judge","of":%s,"kept":%s,{ACT}}}'),
+    ("take/changes", '{"session":SESSION,"actor":"user","text":%s}'),
+    ("take/merge", '{"session":SESSION,"actor":"user","base":null,"mine":%s}'),
+    ("take/effort", '{"session":SESSION,"actor":"user","reading":%s,"inserted":%s}'),
+    ("take/join", '{"session":%s}'),
+    ("study/withdraw", "%s"),
+)
+"""Posts of people in a study: an address, and a body with places for made-up parts."""
+SEEN: Final = "/study /study/leave /take /v1/take/state /v1/take/output".split()
+"""The addresses of pages and streams that they open."""
 
 
 def fuzz(seed: int, runs: int) -> None:
@@ -135,7 +171,14 @@ def _doors() -> dict[str, Callable[[bytes, random.Random], None]]:  # noqa: C901
     from duolog.engine.log.open import MemoryLog
     from duolog.engine.records import Draft
     from duolog.engine.redaction import redact, redact_forms
+    from duolog.engine.settings import settings_in
     from duolog.experiments.bundle import verify_bundle
+    from duolog.experiments.studies.people import read_people
+    from duolog.experiments.studies.plan import read_study, resolved
+    from duolog.experiments.studies.recruiting import Recruits, places_of
+    from duolog.experiments.studies.running import Sittings
+    from duolog.experiments.studies.site import OPEN, guests, study_part
+    from duolog.experiments.workbench import SessionHost
     from duolog.interop.http.limits import HttpLimits
     from duolog.interop.http.requests import read_batch
     from duolog.interop.http.traces import read_spans
@@ -143,10 +186,13 @@ def _doors() -> dict[str, Callable[[bytes, random.Random], None]]:  # noqa: C901
     from duolog.interop.importers.protocol import Reading
     from duolog.interop.importers.registry import find_importer, recognise
     from duolog.interop.workbench.access.identity import Access, Identity
-    from duolog.interop.workbench.app import make_bench, make_workbench
+    from duolog.interop.workbench.app import PARTS, make_bench, make_workbench
     from duolog.interop.workbench.markup.text import rich_text
     from duolog.interop.workbench.participation.merging import merge, stretches
+    from duolog.interop.workbench.participation.routes import take_part
+    from duolog.scoring.columns.parquet import MANIFEST, load_manifest
     from duolog.scoring.display.diff import changes
+    from duolog.scoring.trajectory.files import read_trajectories
     from duolog.train.hosted import UserEndpoint, user_app
     from starlette.exceptions import HTTPException
 
@@ -269,6 +315,82 @@ def _doors() -> dict[str, Callable[[bytes, random.Random], None]]:  # noqa: C901
 
         anyio.run(work)
 
+    def studied(data: bytes, chance: random.Random) -> None:
+        """A study and the seat of a participant: requests and pages."""
+        text = data.decode("utf-8", "replace")
+        folder = Path(tempfile.mkdtemp())
+        plan = folder / "fuzz.toml"
+        plan.write_text(STUDY, encoding="utf-8")
+        study = resolved(read_study(plan))
+        recruits = Recruits.at(places_of(plan), study.recruitment.parameters)
+        held = text if chance.random() < 0.5 else json.dumps(text)
+
+        async def take() -> None:
+            async with MemoryLog() as about, MemoryLog() as log, anyio.create_task_group() as tasks:
+                people = await read_people(study, about, log)
+                host = SessionHost(log, tasks)
+                bench = make_bench(log, Access("the secret of the fuzzer"), name="fuzz")
+                site = study_part(people, recruits, Sittings(people, host, log))
+                app = make_workbench(
+                    bench,
+                    None,
+                    (*PARTS, take_part(host), site),
+                    open_at=OPEN,
+                    guest_of=guests(people, recruits),
+                )
+                async with httpx.AsyncClient(
+                    transport=httpx.ASGITransport(app), base_url=HERE, headers={"Origin": HERE}
+                ) as client:
+                    answers = [await client.get("/study", params={"PID": "p"})]
+                    session = "none"
+
+                    async def post(path: str, body: str) -> httpx.Response:
+                        body = body.replace("SESSION", json.dumps(session))
+                        answers.append(
+                            await client.post(
+                                f"/v1/{path}",
+                                content=body.encode("utf-8", "replace"),
+                                headers={"Content-Type": "application/json"},
+                            )
+                        )
+                        return answers[-1]
+
+                    for path, body in chance.sample(TAKING[:3], 3):
+                        await post(path, body.replace("%s", held))
+                    await post("study/consent", '{"agreed":true}')
+                    known = '{"questionnaire":"first","place":null,"answers":{"age":30,"why":"no"}}'
+                    await post("study/answers", known)
+                    begun = await post("study/begin", '{"place":1}')
+                    if begun.status_code == 200:
+                        session = httpx.URL(begun.json()["next"]).params["id"]
+                    for path, body in chance.sample(TAKING, 5):
+                        await post(path, body.replace("%s", held))
+                    seen = {"id": session, "PID": text[:200]}
+                    answers += [await client.get(path, params=seen) for path in SEEN]
+                for answer in answers:
+                    assert answer.status_code < 500, f"{answer.request.url}: {answer.text[:300]}"
+                tasks.cancel_scope.cancel()
+
+        try:
+            anyio.run(take)
+        finally:
+            shutil.rmtree(folder)
+
+    def tabled(data: bytes, chance: random.Random) -> None:
+        """Settings in TOML, trajectories, and the manifest of tables."""
+        tables = place.parent
+        (tables / MANIFEST).write_bytes(data)
+        place.write_bytes(b'{"session":"s","rounds":' + data)
+        for read in (
+            lambda: settings_in(data.decode("utf-8", "replace"), "x.toml"),
+            lambda: load_manifest(tables),
+            lambda: [*read_trajectories(place)],
+        ):
+            try:
+                read()
+            except DuologError:
+                continue
+
     def bundled(data: bytes, chance: random.Random) -> None:
         with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as archive:
             for name in BUNDLED:
@@ -291,6 +413,8 @@ def _doors() -> dict[str, Callable[[bytes, random.Random], None]]:  # noqa: C901
         "user": asked,
         "workbench": worked,
         "bundle": bundled,
+        "study": studied,
+        "tables": tabled,
     }
 
 

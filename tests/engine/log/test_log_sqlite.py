@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import aiosqlite
@@ -18,6 +19,7 @@ from duolog.engine.errors import (
     InvalidInput,
     LogClosed,
     LogUnavailable,
+    NotALog,
     VersionConflict,
 )
 from duolog.engine.events import MessageSent, Role
@@ -28,6 +30,7 @@ from duolog.engine.log.sqlite.file import parse
 from duolog.engine.log.sqlite.log import SqliteFile, sqlite_log
 from duolog.engine.log.stored import StoredLog
 from duolog.engine.records import TRACE, Draft
+from duolog.testing import by
 
 
 def said(text: str, *, actor: str = "ann", role: Role = "human") -> Draft:
@@ -475,3 +478,16 @@ async def test_an_error_nobody_foresaw_reaches_who_appends(
                 await log.append("s", [said("x")])
         [record] = await log.append("s", [said("y")], expected_version=0)
         assert record.position == 1
+
+
+@pytest.mark.parametrize("labels", ["[" * 100_000, "[]", '{"agent": 1}'])
+async def test_labels_that_nobody_wrote_are_damage(tmp_path: Path, labels: str) -> None:
+    path = tmp_path / "log.db"
+    async with open_log(f"sqlite:///{path}") as log:
+        await log.append("s", [by("human", MessageSent(text="Hi"))])
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE sessions SET labels = ?", (labels,))
+        connection.commit()
+    async with open_log(f"sqlite:///{path}") as log:
+        with pytest.raises(NotALog, match="the labels of a session are not what was written"):
+            _ = [summary async for summary in log.sessions()]

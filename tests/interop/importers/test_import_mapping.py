@@ -144,6 +144,8 @@ def test_paths_that_find_nothing_are_told(importer: MappingImporter, tmp_path: P
         ("[message", "is not TOML: "),
         ("[roles]", "is not a mapping: Object missing required field `message`"),
         (MAPPING.replace("$.by", "by"), "message.role: 'by' is not a JSONPath"),
+        (MAPPING.replace("$.by", "$" + ".a" * 500), "a JSONPath has at most 1,000 characters"),
+        (MAPPING.replace("$.by", f"$[?{'(' * 480}@.a{')' * 480}]"), "is not a JSONPath: it nests"),
         (MAPPING.replace('"skip"', '"ghost"'), "is not a mapping: Invalid enum value 'ghost'"),
         (MAPPING + "colour = 1\n", "is not a mapping: Object contains unknown field `colour`"),
     ],
@@ -294,3 +296,15 @@ def test_a_document_of_too_many_values_is_refused_before_it_is_read(
     importer = MappingImporter(load_mapping(write_text(tmp_path, DESK)))
     (problem,) = preview_foreign(source, importer, Reading()).diagnostics
     assert "1,000" in problem.what
+
+
+def test_a_path_that_passes_through_values_many_times_is_a_problem_of_its_document(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(mapping, "_DOCUMENT", Budget(objects=1000))
+    found = mapping.query("$..[*]..[*]..[*]..[*]", "here")
+    tree: Json = [0]
+    for _ in range(7):
+        tree = [tree, tree]
+    with pytest.raises(InvalidInput, match=r"finds more than 1,000 values"):
+        mapping.all_found(found, tree)
