@@ -189,7 +189,7 @@ def _doors() -> dict[str, Callable[[bytes, random.Random], None]]:  # noqa: C901
     from duolog.interop.workbench.app import PARTS, make_bench, make_workbench
     from duolog.interop.workbench.markup.text import rich_text
     from duolog.interop.workbench.participation.merging import merge, stretches
-    from duolog.interop.workbench.participation.routes import take_part
+    from duolog.interop.workbench.participation.routes import participation
     from duolog.scoring.columns.parquet import MANIFEST, load_manifest
     from duolog.scoring.display.diff import changes
     from duolog.scoring.trajectory.files import read_trajectories
@@ -334,7 +334,7 @@ def _doors() -> dict[str, Callable[[bytes, random.Random], None]]:  # noqa: C901
                 app = make_workbench(
                     bench,
                     None,
-                    (*PARTS, take_part(host), site),
+                    (*PARTS, participation(host), site),
                     open_at=OPEN,
                     guest_of=guests(people, recruits),
                 )
