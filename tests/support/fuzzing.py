@@ -78,19 +78,21 @@ TAKING: Final[tuple[tuple[str, str], ...]] = (
     ("study/answers", '{"questionnaire":"first","place":null,"answers":%s}'),
     ("study/answers", '{"questionnaire":"first","place":null,"answers":{"age":1,"why":%s}}'),
     ("study/begin", '{"place":%s}'),
-    ("take/begin", '{"task":%s}'),
-    ("take/act", f'{{"act":"say","text":%s,{ACT}}}'),
-    ("take/act", f'{{"act":"submit","content":%s,{ACT}}}'),
-    ("take/act", f'{{"act":"do","name":"x","arguments":%s,{ACT}}}'),
-    ("take/act", f'{{"act":"judge","of":%s,"kept":%s,{ACT}}}'),
-    ("take/changes", '{"session":SESSION,"actor":"user","text":%s}'),
-    ("take/merge", '{"session":SESSION,"actor":"user","base":null,"mine":%s}'),
-    ("take/effort", '{"session":SESSION,"actor":"user","reading":%s,"inserted":%s}'),
-    ("take/join", '{"session":%s}'),
+    ("participate/begin", '{"task":%s}'),
+    ("participate/act", f'{{"act":"say","text":%s,{ACT}}}'),
+    ("participate/act", f'{{"act":"submit","content":%s,{ACT}}}'),
+    ("participate/act", f'{{"act":"do","name":"x","arguments":%s,{ACT}}}'),
+    ("participate/act", f'{{"act":"judge","of":%s,"kept":%s,{ACT}}}'),
+    ("participate/changes", '{"session":SESSION,"actor":"user","text":%s}'),
+    ("participate/merge", '{"session":SESSION,"actor":"user","base":null,"mine":%s}'),
+    ("participate/effort", '{"session":SESSION,"actor":"user","reading":%s,"inserted":%s}'),
+    ("participate/join", '{"session":%s}'),
     ("study/withdraw", "%s"),
 )
 """Posts of people in a study: an address, and a body with places for made-up parts."""
-SEEN: Final = "/study /study/leave /take /v1/take/state /v1/take/output".split()
+SEEN: Final = (
+    "/study /study/leave /participate /v1/participate/state /v1/participate/output".split()
+)
 """The addresses of pages and streams that they open."""
 
 
