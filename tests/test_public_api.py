@@ -35,6 +35,10 @@ LATE = {"duolog.experiments.reports", "duolog.experiments.spec"}
 """Modules at the root whose types load much, such as NumPy: only a type checker imports these with the module."""
 
 
+FRAMEWORKS = {"duolog.train.gymnasium", "duolog.train.verifiers"}
+"""Modules that the reference does not list: their types are those of a framework, which may be missing."""
+
+
 def submodules() -> dict[str, tuple[str, ...]]:
     """The public submodules and their public names, as the reference lists them."""
     page = (REFERENCE / "submodules.md").read_text(encoding="utf-8")
@@ -97,7 +101,7 @@ def imports(text: str) -> Iterator[tuple[str, str]]:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("duolog."):
             yield from ((node.module or "", alias.name) for alias in node.names)
         if isinstance(node, ast.Import):
-            assert all(alias.name == "duolog" for alias in node.names if "duolog" in alias.name)
+            yield from ((alias.name, "") for alias in node.names if "duolog." in alias.name)
 
 
 @pytest.mark.parametrize(
@@ -115,8 +119,13 @@ def test_what_we_show_uses_public_names_only(root: Path, path: str) -> None:
     assert shown
     for file, text in shown:
         for module, name in imports(text):
+            if module in FRAMEWORKS:
+                continue
             at_root = f"duolog{duolog._HOMES.get(name, '')}" == module
-            assert at_root or name in SUBMODULES.get(module, ()), f"{file.name}: {module} {name}"
+            listed = SUBMODULES.get(module, ())
+            assert at_root or name in listed or (listed and not name), (
+                f"{file.name}: {module} {name}"
+            )
 
 
 def functions(value: object) -> Iterator[tuple[str, Callable[..., object]]]:
