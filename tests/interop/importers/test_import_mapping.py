@@ -303,7 +303,7 @@ def test_a_path_that_passes_through_values_many_times_is_a_problem_of_its_docume
 ) -> None:
     monkeypatch.setattr(mapping, "_DOCUMENT", Budget(objects=1000))
     found = mapping.query("$..[*]..[*]..[*]..[*]", "here")
-    tree: Json = [0]
+    tree: list[Any] = [0]
     for _ in range(7):
         tree = [tree, tree]
     with pytest.raises(InvalidInput, match=r"finds more than 1,000 values"):
