@@ -74,7 +74,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         digest: the digest of all the rest but the time of writing.
         written: when it was written, in UTC: before the first session of this run.
         file: the file that describes the experiment; empty if none does.
-        file_sha256: the file sha256 of that file as it was then, the preregistration; empty
+        file_sha256: the SHA-256 of that file as it was then, the preregistration; empty
             likewise.
         package: version of Duolog.
         commit: the commit of the checkout that it runs from; None if it is not one.

@@ -420,7 +420,7 @@ def last_position(appends: Iterable[Append]) -> int:
     """The last position of appends that are settled.
 
     Raises:
-        LogError: the LogError of the first that was refused.
+        LogError: why the first of them was refused.
     """
     position = 0
     for append in appends:

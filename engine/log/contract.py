@@ -186,7 +186,7 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
         lost: number of events, by session, that a recorder could not record, as the log says. Such
             sessions are incomplete, but the log is whole.
         problems: the first hundred problems.
-        heads: the heads of a chained log, the last hash of each stream, by ``session/stream``, in
+        heads: in a chained log, the last hash of each stream, by ``session/stream``, in
             hexadecimal; kept elsewhere, they show later that nothing before them was changed.
     """
 
@@ -394,8 +394,8 @@ class EventLog(Protocol):
         Rows of forgotten sessions and damaged rows are left out.
 
         Args:
-            kind: the kind of which fold.
-            version: the version of that fold; rows of its other versions are left out.
+            kind: which fold made the rows.
+            version: its version; rows of its other versions are left out.
             sessions: only rows of these; None for all.
 
         Raises:

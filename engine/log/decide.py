@@ -91,7 +91,7 @@ class Decided:
         streams: new ones: key, key of the session, name.
         touched: sessions with new records, and whether more changed of them than how far they are.
         ids: callers' ids: key of the session, id, position.
-        links: the links of the hash chain: position, m_n, h_n.
+        links: links of the hash chain: position, m_n, h_n.
         moved: consumers whose checkpoint moved, with the new position.
     """
 

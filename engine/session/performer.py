@@ -40,7 +40,7 @@ class Performer:
         turns: the session's clock.
         seconds: how long an action takes whose outcome does not say.
         recorded: the recorded trace that is being re-executed.
-        outcomes: the outcomes of a fork, outcomes that its origin's log holds after the cut.
+        outcomes: in a fork, what its origin's log holds after the cut.
         held: trace versions of which an earlier run may have performed the actions; all that is
             recorded if not given. In a fork that begins, none were: its environment is new.
     """

@@ -78,7 +78,7 @@ class SpanFold:
         session: session id.
         content: whether what people, agents and tools said may be exported.
         rounds: how rounds are counted.
-        origin: the origin of a fork, the session that it was forked from.
+        origin: the session that a fork was made from.
     """
 
     def __init__(

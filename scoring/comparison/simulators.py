@@ -176,7 +176,7 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
         tasks: one for each persona and task, in order; empty if there is one task only, on both sides.
         resamples: of bootstrap and chance.
         level: coverage of the intervals.
-        seed: the seed of both.
+        seed: the seed of both, bootstrap and chance.
     """
 
     people: int
@@ -250,7 +250,7 @@ def audit(
         simulated: sessions; those of people are left out.
         people: sessions; those of simulated people are left out, and counted.
         resamples: of bootstrap and chance; 0 for no intervals.
-        seed: the seed of both.
+        seed: the seed of both, bootstrap and chance.
 
     Raises:
         InvalidInput: one side lacks simulated people, or the other lacks real ones.

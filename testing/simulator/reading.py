@@ -210,7 +210,7 @@ async def derive(
 
     Args:
         log: the log.
-        operation: the operation of which session, and what.
+        operation: what is done, and to which session.
         forgotten: sessions that are forgotten, or may be.
         calm: whether the disk works, and nobody else uses it.
     """

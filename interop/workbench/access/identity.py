@@ -35,8 +35,8 @@ class Identity(msgspec.Struct, frozen=True):
 
     Attributes:
         role: their rights.
-        actor: the actor of a participant, the name that they have in the session.
-        session: the session of a participant, the only session that there is for them.
+        actor: the name that a participant has in the session.
+        session: the one session that a participant may see.
     """
 
     role: WorkbenchRole
@@ -78,7 +78,7 @@ class Access:
     Attributes:
         read_only: whether all users may only read.
         life: seconds that links and cookies hold.
-        cookie_name: the cookie name of the cookie, another one for each secret.
+        cookie_name: the name of the cookie, another one for each secret.
 
     Raises:
         InvalidInput: ``life`` is not above 0, or without an end.
