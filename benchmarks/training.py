@@ -51,7 +51,7 @@ _PRAISE: Final = (
 )
 _TRAINING: Final = 400  # problems that are trained on, from 0
 _VALIDATION: Final = 500  # number of the first problem of the validation
-_HELD_OUT: Final = 60_000  # and of the test
+_HELD_OUT: Final = 70_000  # and of the test
 _FEATURES: Final = 19
 _HIDDEN: Final = 24
 _RATE: Final = 0.02
@@ -241,18 +241,21 @@ def problems_from(first: int, count: int, personas: Sequence[str]) -> list[tuple
 
 
 async def learn(seed: int, *, updates: int, batch: int, problems: int) -> Learned:
-    """Trains one policy; every ten updates it is validated, and tested on the held-out instances."""
+    """Trains one policy; every ten updates it is validated, and tested on the held-out instances.
+
+    There it draws its moves, as in training.
+    """
     policy = Policy.new(seed)
     first = [np.zeros_like(one) for one in policy]
     second = [np.zeros_like(one) for one in policy]
     validation, test, chosen = [], [], policy
     for update in range(updates + 1):
         if update % _EACH == 0:
-            best = policy.best
+            draws = partial(drawn, policy, (seed, 1, update))
             known = problems_from(_VALIDATION, problems, TRAINED_WITH)
-            validation.append(mean_reward(await plays(known, same(best))))
+            validation.append(mean_reward(await plays(known, draws)))
             other = problems_from(_HELD_OUT, problems, TESTED_WITH)
-            test.append(mean_reward(await plays(other, same(best))))
+            test.append(mean_reward(await plays(other, draws)))
             if validation[-1] == max(validation):
                 chosen = policy
         if update == updates:
@@ -335,13 +338,17 @@ FIXED: Final[dict[str, Choose]] = {
 async def compare(problems: int, learned: Sequence[Policy]) -> dict[str, list[Played]]:
     """What fixed and learned policies earn on the held-out instances."""
     who = problems_from(_HELD_OUT, problems, TESTED_WITH)
-    uniform = Policy(*(np.zeros_like(one) for one in Policy.new(0)))
-    found = {"chooses by chance": await plays(who, partial(drawn, uniform, (9,)))}
+    found = {"not trained": await plays(who, partial(drawn, Policy.new(0), (9,)))}
     for name, choose in FIXED.items():
         found[name] = await plays(who, same(choose))
-    for number, policy in enumerate(learned, 1):
-        found[f"learned, policy {number}"] = await plays(who, same(policy.best))
-    found["learned"] = [one for name in found if name.startswith("learned") for one in found[name]]
+    ways: tuple[tuple[str, Callable[[Policy], Callable[[int], Choose]]], ...] = (
+        ("learned, drawn", lambda policy: partial(drawn, policy, (9,))),
+        ("learned, most probable", lambda policy: same(policy.best)),
+    )
+    for way, make in ways:
+        each = [await plays(who, make(policy)) for policy in learned]
+        found[way] = [one for played in each for one in played]
+        found |= {f"{way}, {number}": played for number, played in enumerate(each, 1)}
     return found
 
 
@@ -389,11 +396,11 @@ def main() -> None:
             print(f"        test       {_listed(one.test)}", flush=True)
     print(f"trained in {time.perf_counter() - began:.0f} s")
     found = anyio.run(compare, asked.problems, [one.policy for one in learned])
-    print(f"{'policy':<26} {'reward':>7} {'utility':>8} {'minutes':>8} {'messages':>9}")
+    print(f"{'policy':<28} {'reward':>7} {'utility':>8} {'minutes':>8} {'messages':>9}")
     for name, played in found.items():
         talks = [sum(MOVES[m] in ("ask", "report", "praise") for m in one.moves) for one in played]
         print(
-            f"{name:<26} {mean_reward(played):>7.3f} "
+            f"{name:<28} {mean_reward(played):>7.3f} "
             f"{statistics.fmean(p.utility for p in played):>8.3f} "
             f"{statistics.fmean(p.seconds for p in played) / 60:>8.2f} {statistics.fmean(talks):>9.1f}"
         )
