@@ -110,6 +110,9 @@ class Sequencer:
         self._on_end = on_end
         self._redact = redact
         self._loop = asyncio.get_running_loop()
+        # Under a real clock the order is whatever it was, and the environment's waits use time-outs,
+        # which cancel its task, too.
+        self._run = asyncio.current_task(self._loop) if settle else None
         self._lock = asyncio.Lock()
         self._receivers: list[Receiver] = []
         self._tokens = 0
@@ -155,8 +158,9 @@ class Sequencer:
             SessionClosedError: the session is over, and the caller shields itself from that.
 
         After the first two nothing more is taken, whoever swallows them: the run has failed. Nor is
-        anything taken of a caller that has been cancelled and does more than leave: the session may
-        be resumed later, and then it would not do that.
+        anything taken of a caller that has been cancelled and does more than leave, nor, in
+        virtual time, of anybody once the run has been cancelled: the session may be resumed later, and
+        then they would not do that.
         """
         self._check_cancelled()
         if self.succession is None:
@@ -246,8 +250,12 @@ class Sequencer:
             return True
 
     def _check_cancelled(self) -> None:
-        task = asyncio.current_task(self._loop)
+        task, run = asyncio.current_task(self._loop), self._run
         if task is not None and task.cancelling():
+            raise cancellation()
+        # The run's own task is the environment's. If it is cancelled, the others are cancelled only after it
+        # has left. Until then, one of them may get the turn that would have been the environment's.
+        if run is not None and run.cancelling() and not self._over:
             raise cancellation()
 
     def _near_limit(self, role: Role, count: int) -> bool:

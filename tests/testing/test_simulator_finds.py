@@ -32,6 +32,13 @@ FOUND = {
         {"number": 3, "kind": "append", "worker": 2, "session": 0, "size": 1, "draw": 824346658},
         {"number": 4, "kind": "reader", "worker": 2, "session": 2, "size": 1, "draw": 913883234}],
         "faults": [{"kind": "read", "at": 37, "draw": 32474956}]}""",
+    "in a run that was cancelled, an actor acted in place of the environment, and closed the session": """
+        {"store": "session", "seed": 700000129, "operations": [],
+        "faults": [{"kind": "cancel", "at": 54, "draw": 268179047}]}""",
+    "no broken promise: a body was delivered while forget was at work, and the simulator objected": """
+        {"store": "sqlite", "seed": 700001737, "operations": [
+        {"number": 2, "kind": "follow", "worker": 3, "session": 2, "size": 9, "draw": 312265523}],
+        "faults": []}""",
 }
 
 

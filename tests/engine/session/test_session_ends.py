@@ -690,6 +690,27 @@ async def test_cancelled_while_an_actor_works_it_can_be_resumed() -> None:
     assert (result.reason, result.resumed) == ("finished", 2)
 
 
+async def test_a_run_that_is_cancelled_lets_nobody_act_in_the_place_of_its_environment() -> None:
+    """The task of the run is the environment's, and the others are cancelled only after it has left."""
+    performing = anyio.Event()
+    user = Script().act("look").pause(2).finish()
+
+    class Slow(Workshop):
+        async def perform(self, action: Action) -> Outcome:
+            performing.set()
+            await anyio.sleep_forever()
+            raise AssertionError
+
+    async with open_log("memory://") as log:
+        session = a_session(human(user), agent(Script().hear()), environment=Slow())
+        running = asyncio.create_task(run_session(log, session))
+        await performing.wait()
+        running.cancel()
+        await asyncio.wait([running])
+        assert running.cancelled()
+        assert "SessionClosed" not in [r.kind async for r in log.read("session")]
+
+
 # --- sessions that contradict themselves -------------------------------------------------------------------
 
 
