@@ -148,7 +148,7 @@ class Adaptive:
         return _noted(decision, advice)
 
     def _shows(self, view: View, advice: Advice) -> bool:
-        """Whether it puts up a draft while it still asks, or asks with it."""
+        """Whether to show a draft before the next question, or with it."""
         rules = self._rules
         if rules.show is None or advice.move != "ask" or view.in_flight:
             return False

@@ -63,7 +63,7 @@ async def read(path: Path) -> int:
 async def replay(path: Path) -> int:
     """Scores all sessions of the log, in one pass, as if for the first time; gives how many rounds."""
     async with open_log(f"sqlite:///{path}") as log:
-        await log.drop_derived()  # else it would read what the run before has kept
+        await log.drop_derived()  # or it would read what the previous run kept
         return sum([len(trajectory.points) async for trajectory in score_sessions(log)])
 
 

@@ -118,7 +118,7 @@ def _seconds(words: Sequence[str], path: Path) -> float:
     name, *options = words
     options += ["session-00000"] if name == "show" else []
     command = [sys.executable, "-P", "-m", "duolog", name, str(path), *options]
-    # As where it is installed: the first run keeps bytecode, and the others need not compile.
+    # As in an installation, the first run writes bytecode, so later ones do not compile.
     environment = {name: os.environ[name] for name in os.environ if name != _NO_BYTECODE}
     begun = time.perf_counter()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)

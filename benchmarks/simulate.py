@@ -100,7 +100,7 @@ def kernel_row(at_once: int, sessions: int, repeat: int) -> Row:
 
 
 def travel_row(sessions: int, repeat: int) -> Row:
-    """Processor time of a session of travel planning by rules, of a session of the bare kernel's."""
+    """Processor time of a travel session by rules, as a multiple of a bare kernel's session."""
     make = PARTS["travel"]()
 
     def play() -> int:

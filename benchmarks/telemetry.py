@@ -229,11 +229,11 @@ def measure_scorers(folder: Path, sessions: int, events: int, repeat: int) -> Ro
 
 
 RECORDING = 250.0
-"""Microseconds of processor time that an event may take that is recorded and scored by two rules."""
+"""Microseconds of processor time allowed to record an event and score it by two rules."""
 
 
 def measure_recording(folder: Path, sessions: int, rate: int, seconds: float, repeat: int) -> Row:
-    """Processor time of an event at a steady rate with two rule scorers, of ``sqlite3`` alone."""
+    """Processor time of an event at a steady rate with two rule scorers, compared with ``sqlite3``."""
     names = itertools.count()
 
     async def record() -> int:

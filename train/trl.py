@@ -35,7 +35,7 @@ _OWN = frozenset({"reset", "get_reward"})
 
 
 class TrlEnvironment(Protocol):
-    """One environment; its tools are further methods."""
+    """One environment."""
 
     def reset(self, **row: object) -> str | None:
         """Begins an episode from a row of the data set."""
@@ -43,6 +43,10 @@ class TrlEnvironment(Protocol):
 
     def get_reward(self) -> float:
         """The reward of the episode."""
+        ...
+
+    def __getattr__(self, tool: str) -> Callable[..., str]:
+        """Each tool of the task is a further method."""
         ...
 
 

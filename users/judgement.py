@@ -49,20 +49,20 @@ QUESTION: Final = 0.05
 """The gain that a person expects of a question about something that they care for."""
 
 UNKNOWN, TOLD, CLAIMED, LIKELY = 0.4, 0.5, 0.7, 0.9
-"""How likely a wish is met that they have not told; have told; have told, before the output was changed; that
-they see met, or that the agent has repeated to them."""
+"""Probability that a wish is met: unstated; stated; stated before the output changed; seen to be met, or
+repeated by the agent."""
 
 _OPEN: Final = 0.3
-"""A wish that is less likely met is open to them."""
+"""Below this probability, a wish counts as open."""
 
 _HALF: Final = 2.6
-"""The value of a first output that fits nowhere."""
+"""The value of a first output that meets no wish."""
 
 _ALL: Final = 0.8
 """Extra points if nothing is wrong any more."""
 
 _IGNORED: Final = 0.03
-"""The loss in utility that it is like to be ignored."""
+"""Being ignored counts as this loss in utility."""
 
 _READS, _TYPES = 238.0, 52.0
 """Words a minute, as in ``docs/people.md``."""

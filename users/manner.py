@@ -218,17 +218,17 @@ _LET_DOWN: Final = 3
 """Unproductive rounds in a row, without any question, after which a person who leaves has given up."""
 
 _PLEASED: Final = ("satisfied", "settles")
-"""How the reason begins of a person who has what they wanted, or enough of it."""
+"""How a person's reason begins if they have what they wanted, or enough of it."""
 
 _SAME: Final = 4
-"""Times in a row that the agent says the same, after which a person gives up if nothing comes of it."""
+"""How often in a row the agent may say the same thing to no effect before a person gives up."""
 
 _UNSERVED: Final = 25
 """Messages without any output after which a person gives up."""
 
 
 _ANSWERS: Final = 0.5
-"""An answer begins off the point this share as often as another message."""
+"""How often an answer begins with an aside, relative to other messages."""
 
 
 def is_query(text: str) -> bool:
@@ -253,7 +253,7 @@ def plain(text: str) -> str:
 
 
 def fresh(texts: Sequence[str], said: Sequence[str], words: Random) -> str:
-    """One of the texts, and one that is in nothing said so far if there is one."""
+    """One of the texts, preferably one that has not been said yet."""
     new = [text for text in texts if not any(text in one for one in said)]
     return words.choice(new or texts)
 
@@ -340,7 +340,7 @@ class Mannered:
         return decision
 
     async def _is_disappointed(self, decision: Decision, view: View, persona: Persona) -> bool:
-        """Whether the last round, after which they leave, made it worse, or left open what they wanted."""
+        """Whether the last round before they leave made it worse, or left something they wanted open."""
         if not _has_acted(view):
             return False
         rating = await self._mind.rate(view, persona)
@@ -378,7 +378,7 @@ class Mannered:
 
 
 class _Situation(NamedTuple):
-    """The sentences that fit a message: questions, if any do, and asides; and whether it is an answer."""
+    """The questions and asides that fit a message, and whether it is an answer."""
 
     questions: tuple[str, ...]
     asides: tuple[str, ...]

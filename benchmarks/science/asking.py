@@ -42,8 +42,8 @@ Asked: TypeAlias = Mapping[float, Sequence[Mapping[str, Trajectory]]]
 
 NEVER: Final = 1.0
 _SHARES: Final = (0.0, 0.3, 0.6, 0.9)
-_FIRST: Final = 2  # versions that a fork inherits at least
-_LONG: Final = 12  # rounds, which no limit of these rules is to cut short
+_FIRST: Final = 2  # least number of versions that a fork inherits
+_LONG: Final = 12  # rounds; high enough that no rule ends the session early
 _SILENT: Final = ControlRules(
     questions=0,
     asks=0,

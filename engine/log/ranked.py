@@ -37,7 +37,7 @@ NUMBERS: Final = {
     "lasted": "s.last - s.opened",
     "position": "s.position",
 }
-"""Numbers of summaries that sessions can be ordered by, as SQL has them of a summary ``s``."""
+"""Numbers by which sessions can be ordered, as SQL expressions of a summary ``s``."""
 
 TEXTS: Final = ("session", "task", "instance", "state")
 """Texts of summaries that sessions can be ordered by."""
@@ -46,7 +46,7 @@ LABEL: Final = "label:"
 """Before the name of a label that sessions are to be ordered by."""
 
 ROW: Final = "row:"
-"""Before the index, from 0, of the number of derived rows that sessions are to be ordered by."""
+"""Prefix of the index, from 0, of the number in derived rows by which sessions are ordered."""
 
 _ALL_LABELS: Final = "labels"
 _TEXTS_HELD: Final = 1024  # of which it is known what they are compared by
@@ -97,7 +97,7 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Dialect(NamedTuple):
-    """How a database writes what conditions are made of; ``{}`` stands for an argument.
+    """The SQL dialect of conditions; ``{}`` is replaced by an argument.
 
     Attributes:
         behind: whether a row is missing, out of date or damaged.
@@ -233,7 +233,7 @@ def about_rows(by: str, conditions: Iterable[Condition]) -> bool:
 
 
 def meeting(conditions: Iterable[Condition], dialect: Dialect, *, rows: bool) -> str:
-    """The conditions as SQL about a summary ``s`` and its row ``d``; each one that can be decided.
+    """SQL for those conditions on a summary ``s`` and its row ``d`` that can be decided.
 
     Args:
         conditions: what sessions have to meet.

@@ -304,7 +304,7 @@ class ScorerRunner:
             await self._finish(begun)
 
     def _begin(self, records: Sequence[Record]) -> _Begun | None:
-        """Has the rule of stops and the scorers take records, up to the first scorer that may wait.
+        """Runs the stop rule and the scorers on records, up to the first scorer that may wait.
 
         Returns:
             What is left to do; None if nothing is.
@@ -330,7 +330,7 @@ class ScorerRunner:
         return cost == "quick" or (cost == "computes" and self._computing is None)
 
     async def _finish(self, begun: _Begun) -> None:
-        """Records what was found, and does the rest."""
+        """Records the results so far, and does the remaining work."""
         if begun.verdict is not None:
             await self._enforce(*begun.verdict)
         for record, (running, outcome) in begun.found:

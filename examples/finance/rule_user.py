@@ -288,7 +288,7 @@ def _met(client: Client, plan: Plan | None, *, standing: bool) -> dict[str, floa
     """How likely a plan meets each of their wishes, as far as they can tell."""
     settled = (
         client.accepted - client.told.keys()
-    )  # they do not go along with a proposal on a topic that they have raised
+    )  # they do not accept a proposal on a topic that they have raised
     wrong = problems(msgspec.structs.replace(client, accepted=settled), plan, current=standing)
     met: dict[str, float] = {}
     for topic, value in client.held.items():

@@ -423,7 +423,7 @@ class Mathematician:
         return state.has_lemma() and all(state.is_settled(one) for one in state.wishes.minor)
 
     def rate(self, state: PersonState, view: View) -> Felt | None:
-        """By how likely each claim that matters is proved as they want it, before and after the agent's round."""
+        """Judges by how likely each claim that matters is proved as they want, before and after the round."""
         before, after = output_before(view), view.snapshot_text
         asked = (_asked_about(one, state) for one in read_questions(asked_last(view)))
         about = next((name for name in asked if name), "")

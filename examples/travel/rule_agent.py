@@ -69,7 +69,7 @@ _STUCK: Final = (
     "I tried once more, without success.",
     "The plan stays as it is: I know of no better one.",
 )
-"""In place of the reports on an unchanged plan, if it fails a wish."""
+"""Replaces the reports on an unchanged plan if the plan fails a wish."""
 
 
 class TravelKnowledge(msgspec.Struct, frozen=True):

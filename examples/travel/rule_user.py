@@ -325,7 +325,7 @@ class Traveller:
         return Decision((Submit(render_plan(edited)),), seconds=words.uniform(1.5, 6.0))
 
     def content(self, state: TravellerState, persona: Persona) -> bool | str:
-        """Whether no wish is open, or enough of them are met for this persona; or what they go without."""
+        """Whether they are content: no wish is open, or enough are met; or in words what they go without."""
         wrong = len(state.complaints)
         if not is_plan(state.plan):
             return False
@@ -394,7 +394,7 @@ class Traveller:
         return None
 
     def alone(self, state: TravellerState, words: Random) -> Decision | None:
-        """Writes down the first plan that it can make; then searches on for what that fails, within limits."""
+        """Writes the first plan that it can make, then searches for what the plan lacks, within limits."""
         known = learn(knowledge_from_request(state.request), state.wishes)
         searches = needed_searches(known, state.finds)
         if (
@@ -481,7 +481,7 @@ class _Goals:
         return same and self._view is view and self.steps == steps
 
     def told(self, view: View) -> dict[Slot, int]:
-        """The trace version at which they first spoke of each slot since the wish for it is what it is."""
+        """The trace version at which they first mentioned each slot after its wish took its current form."""
         told: dict[Slot, int] = {}
         for message in view.messages:
             if message.actor == view.me and message.text != view.request:
@@ -554,7 +554,7 @@ def _price(view: View) -> int | None:
 
 
 def _stated(view: View, until: int) -> int | None:
-    """The price that the agent had stated, by a trace version, of the plan at that time."""
+    """The price that the agent had stated, at a trace version, for the plan of that time."""
     drafts = (r.version for r in view.records if r.kind == "SnapshotTaken" and r.version <= until)
     since = max(drafts, default=0)
     own = [m for m in view.messages if m.role == "agent" and since < m.version <= until]

@@ -38,7 +38,7 @@ __all__ = (
 MISSING: Final = (None, NOT_EVALUATED, NO_SCORE)
 """Why the utility of a readable session is missing; None if it has one."""
 
-# Which of the numbers of a kept row is what.
+# Positions of the numbers in a kept row.
 ROUNDS: Final = 0
 """How many rounds there are."""
 

@@ -551,7 +551,7 @@ def _reading(path: str) -> Iterator[None]:
 
 @final
 class _PartFile:
-    """A file of a table, once its footer says that reading it takes memory by its size.
+    """A table file, opened only if its footer shows that memory will be in proportion to its size.
 
     Few bytes may stand for very many values, so values are counted before any is read. Texts are
     read as dictionaries: a text that many rows share is in memory once, until it is known what

@@ -134,7 +134,7 @@ class Ranges(msgspec.Struct, frozen=True, kw_only=True):
         return (found or (self.missing and not rounded)) != self.negated
 
     def condition(self, by: str, margin: float = 0.0) -> Condition | None:
-        """What a store can decide of it; None for nothing.
+        """The part that a store can decide, or None.
 
         Args:
             by: what the number is to the store.
@@ -415,7 +415,7 @@ def _used_up(ranges: Ranges, taus: Sequence[int]) -> Condition:
 
 
 def _with_word(word: str) -> Condition | None:
-    if '"' in word or "\\" in word:  # which JSON, as labels are kept, writes otherwise
+    if '"' in word or "\\" in word:  # the stored labels are JSON, which escapes these
         return None
     return Condition(by=(*TEXTS, "labels"), part=word)
 

@@ -19,7 +19,7 @@ from .query import SessionQuery
 
 __all__ = ("check_labels", "select", "unmet")
 
-_FACTOR: Final = 8  # by which more sessions are looked at if the first ones do not meet a query
+_FACTOR: Final = 8  # how many times more sessions to read next if too few met the query
 
 _T = TypeVar("_T")
 
@@ -126,7 +126,7 @@ class _Search:
                 return
             first, given = not given, given.union(names)
             if first and query.needs_lines and (await self._fold_many(log))[1]:
-                continue  # the store knows more of them now, so that far fewer have to be looked at
+                continue  # the store knows more sessions now, so far fewer have to be read
             offset += size
             size *= _FACTOR
 
@@ -167,10 +167,10 @@ class _Search:
         await lines.keep()
 
     async def _fold_many(self, log: Ranked) -> tuple[Sequence[str], bool]:
-        """Has sessions folded by several processes of which the log keeps nothing, if they are many.
+        """Folds sessions that have no numbers in the log in several processes, if there are many.
 
         Returns:
-            The sessions of which the log keeps nothing now, and whether there were more.
+            The sessions that still have no numbers in the log, and whether there were more.
         """
         if not self._kind:
             return (), False

@@ -120,7 +120,7 @@ def is_trajectory_file(path: str | os.PathLike[str]) -> bool:
                 if text := line.removeprefix(_BOM).strip():
                     MESSAGE.decoded(text, _sniffer.decode)
                     return True
-        except TooLarge:  # reading it says which line is, and why
+        except TooLarge:  # the read reports which line is too large, and why
             return True
         except InvalidInput:
             return False

@@ -93,7 +93,7 @@ _MORE: Final = (
     "I have a good feeling about it.",
     "I can live with that.",
 )
-"""Reasons of people who rate by their mood, below and above what the round was worth."""
+"""Reasons given when mood moves a rating below or above what the round was worth."""
 
 
 @final
