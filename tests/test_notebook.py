@@ -49,4 +49,5 @@ def test_the_notebook_plays_reports_and_plots(
     report = json.loads(capsys.readouterr().out)
     [adaptive] = [one for one in report["groups"] if one["group"]["agent"] == "adaptive"]
     frame = "".join(shown["numbers-code"][0]["data"]["text/plain"])
-    assert f"{adaptive['utility']['overall']:.6f}" in frame
+    overall = f"{adaptive['utility']['overall']:.6f}"
+    assert overall.rstrip("0") in frame  # as pandas writes a column of short numbers

@@ -89,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         text = page.read_text(encoding="utf-8") if page.exists() else _blank("numbers", "forks")
         numbers = gallery_text(sessions, size, pages / f"{task}.svg")
         text = _replaced(text, "numbers", numbers)
-        forks = "\n".join(rescue_text(rescued, size.gallery))
+        forks = "\n".join(rescue_text(task, rescued, size.gallery))
         _write(page, _replaced(text, "forks", forks))
     return 0
 

@@ -1,8 +1,8 @@
 """Forks that rescue sessions: the loss of a user who quits at τ, and whether another agent would have prevented it.
 
-Each session of the one-stage agent with a loss is forked to the adaptive agent at the first of the unproductive rounds
-in a row that use up τ (round 2 if that is the first). The fork rescues it if the same user, with the same tolerance,
-keeps at least half of the loss.
+Each session of one agent with a loss is forked to another agent at the first of the unproductive rounds in a row that
+use up τ (round 2 if that is the first). The fork rescues it if the same user, with the same tolerance, keeps at least
+half of the loss.
 """
 
 from __future__ import annotations
@@ -23,9 +23,24 @@ from duolog.scoring.trajectory.points import Trajectory
 
 __all__ = ("Rescue", "rescue_text", "rescues")
 
-_AGENT: Final = "one-stage"
-_OTHER: Final = "adaptive"
-_TAU: Final = 2
+
+class Pair(NamedTuple):
+    """The agent whose sessions are forked, the one that continues them, and the tolerance of the users."""
+
+    agent: str
+    other: str
+    tau: int
+
+
+PAIRS: Final = {
+    "travel": Pair("two-stage", "one-stage", 1),
+    "data": Pair("two-stage", "adaptive", 2),
+    "finance": Pair("two-stage", "one-stage", 2),
+    "tutoring": Pair("one-stage", "adaptive", 2),
+    "proof": Pair("two-stage", "one-stage", 2),
+}
+"""One pair of agents for each task in which users do quit: two agents that differ in when they show something."""
+
 _LOSS: Final = 0.15
 """The least loss of utility that is looked at."""
 _SHARE: Final = 0.5
@@ -81,36 +96,37 @@ async def rescues(task: str, folder: Path, seed: int) -> list[Rescue]:
             if record.kind == "SessionOpened" and isinstance(record.event, SessionOpened):
                 cells[record.session] = msgspec.convert(record.event.config["cell"], Cell)
         making = Continuations(log)
-        mine = [name for name, cell in cells.items() if (cell.agent, cell.seed) == (_AGENT, seed)]
+        agent, other, tau = PAIRS[task]
+        mine = [name for name, cell in cells.items() if (cell.agent, cell.seed) == (agent, seed)]
         for name in sorted(mine, key=lambda one: (len(cells[one].instance), cells[one].instance)):
             session = await score_log(log, name)
-            (stops,) = stops_of([session], [_TAU])
-            left = stops.get(_TAU, len(session.points))
+            (stops,) = stops_of([session], [tau])
+            left = stops.get(tau, len(session.points))
             if _utility(session, -1) - _utility(session, left - 1) < _LOSS:
                 continue
-            at_round = max(left - _TAU + 1, _FIRST)
-            fork = await play_fork(
-                making, name, Changes(agent=_OTHER), at_round=at_round, into=into
-            )
+            at_round = max(left - tau + 1, _FIRST)
+            fork = await play_fork(making, name, Changes(agent=other), at_round=at_round, into=into)
             forked = await score_log(into, fork.result.session)
-            (again,) = stops_of([forked], [_TAU])
-            kept = _utility(forked, again.get(_TAU, len(forked.points)) - 1)
+            (again,) = stops_of([forked], [tau])
+            kept = _utility(forked, again.get(tau, len(forked.points)) - 1)
             found.append(Rescue(cells[name].instance, at_round, left, session, forked, kept))
     return found
 
 
-def rescue_text(found: Sequence[Rescue], sessions: int) -> list[str]:
+def rescue_text(task: str, found: Sequence[Rescue], sessions: int) -> list[str]:
     """What forks rescue, in Markdown, with the session of the largest gain as an example.
 
     Args:
+        task: the task.
         found: the sessions with a loss.
         sessions: how many were played.
     """
+    agent, other, tau = PAIRS[task]
     saved = [one for one in found if one.rescued]
     lines = [
         (
-            f"Of {sessions} `{_AGENT}` sessions, {len(found)} lose at least {_LOSS} of utility if the user quits at τ = {_TAU}. "
-            f"A fork to `{_OTHER}` at the first of the unproductive rounds rescues {len(saved)} of them: there the same user, with the "
+            f"Of {sessions} `{agent}` sessions, {len(found)} lose at least {_LOSS} of utility if the user quits at τ = {tau}. "
+            f"A fork to `{other}` at the first of the unproductive rounds rescues {len(saved)} of them: there the same user, with the "
             "same tolerance, keeps at least half of the loss."
         )
     ]

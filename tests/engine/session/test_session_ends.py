@@ -695,11 +695,15 @@ async def test_a_run_that_is_cancelled_lets_nobody_act_in_the_place_of_its_envir
     performing = anyio.Event()
     user = Script().act("look").pause(2).finish()
 
-    class Slow(Workshop):
+    class Slow:
+        actions = Workshop().actions
+
         async def perform(self, action: Action) -> Outcome:
             performing.set()
             await anyio.sleep_forever()
             raise AssertionError
+
+        def recall(self, action: Action, resolved: ActionResolved) -> None: ...
 
     async with open_log("memory://") as log:
         session = a_session(human(user), agent(Script().hear()), environment=Slow())
