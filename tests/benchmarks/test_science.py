@@ -26,7 +26,7 @@ def test_a_tiny_study_writes_its_pages_and_goes_on_where_it_was(
         assert page.startswith("<!-- numbers -->\n| who | first utility |")
         assert "| human alone (`human-alone`) | 0.00 |" in page
         assert "The drop under 6 readings of the ratings" in page
-        assert "<!-- forks -->\nOf 2 `one-stage` sessions, " in page
+        assert "<!-- forks -->\nOf 2 `two-stage` sessions, " in page
         assert "<svg" in (tmp_path / "gallery" / f"{task}.svg").read_text(encoding="utf-8")
     assert "`careful`" in (tmp_path / "gallery" / "travel.md").read_text(encoding="utf-8")
     assert pages["agents.md"].startswith("Before.\n<!-- goal -->\n2 instances per task and person")
