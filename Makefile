@@ -25,9 +25,9 @@ PYTHON ?= python3
 ARGS ?=
 SEED ?=
 PORT ?= 8730
-# Tests run in this many processes, two more than there are cores, since many wait for programs that
+# Tests run in this many processes, one more than there are cores, since some wait for programs that
 # they start; make test WORKERS=0 runs them in one, for a debugger.
-WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
 VENV := .venv
 RUN := $(VENV)/bin/python -m
