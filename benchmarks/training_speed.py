@@ -42,7 +42,7 @@ class Spent(NamedTuple):
 
     Attributes:
         environment: for each step.
-        agents: seconds that the agents' decisions took, for each step.
+        agents: the agents' own decisions, for each step.
         recorded: what the environment did, for each act of an agent in the log.
     """
 

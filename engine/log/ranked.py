@@ -19,13 +19,14 @@ __all__ = (
     "NUMBERS",
     "ROW",
     "TEXTS",
+    "Arrangement",
     "Condition",
     "Dialect",
     "Ranked",
     "RowNumbers",
     "Rows",
-    "about_rows",
     "first_keys",
+    "is_about_rows",
     "label_in",
     "meeting",
 )
@@ -81,7 +82,7 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
     meet a condition about texts, since databases do not agree on their upper and lower case.
 
     Attributes:
-        by: what it is about, as ``Ranked.arranged`` names it: it is enough that one of these meets it. A text
+        by: what it is about, as ``Arrangement`` names it: it is enough that one of these meets it. A text
             that is to be found in any label is found in ``labels``.
         ranges: the number lies in one of these, bounds included,
         missing: or it is missing, if this is set.
@@ -94,6 +95,42 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
     missing: bool = False
     texts: tuple[str, ...] = ()
     part: str = ""
+
+
+class Arrangement(msgspec.Struct, frozen=True, kw_only=True):
+    """Which sessions are asked for, and their order.
+
+    In texts, 2 comes before 10. Sessions with equal values are in order of their first records; those with an
+    empty text, or without the label or the number, come last. Rows count as they are: see ``Ranked.outdated``.
+
+    Attributes:
+        by: one of ``NUMBERS`` or ``TEXTS``; ``LABEL`` and the name of a label; ``ROW`` and the index of a number;
+            or empty for the order of first records.
+        descending: whether the greatest comes first.
+        limit: how many sessions at most; None for all.
+        offset: how many of the first ones are left out.
+        conditions: what the sessions have to meet.
+        rows: which rows order and conditions are about; None if they are about none.
+    """
+
+    by: str = ""
+    descending: bool = False
+    limit: int | None = None
+    offset: int = 0
+    conditions: Sequence[Condition] = ()
+    rows: Rows | None = None
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether the order or a condition is about derived rows."""
+        return self.rows is not None and (
+            self.by.startswith(ROW) or any(map(is_about_rows, self.conditions))
+        )
+
+    @property
+    def upto(self) -> int | None:
+        """How many sessions have to be found, those that are left out included; None for all."""
+        return None if self.limit is None else self.limit + self.offset
 
 
 class Dialect(NamedTuple):
@@ -134,30 +171,8 @@ class Ranked(Protocol):
         """
         ...
 
-    async def arranged(
-        self,
-        by: str,
-        *,
-        descending: bool,
-        limit: int | None,
-        offset: int = 0,
-        conditions: Sequence[Condition] = (),
-        rows: Rows | None = None,
-    ) -> Sequence[str]:
+    async def arranged(self, wanted: Arrangement) -> Sequence[str]:
         """Sessions in the order of a property of their summaries, or of a number of their rows.
-
-        In texts, 2 comes before 10. Sessions with equal values are in order of their first records; those
-        with an empty text, or without the label or the number, come last. Rows count as they are: see
-        ``outdated``.
-
-        Args:
-            by: one of ``NUMBERS`` or ``TEXTS``; ``LABEL`` and the name of a label; ``ROW`` and the index of
-                a number; or empty for the order of first records.
-            descending: whether the greatest comes first.
-            limit: how many sessions at most; None for all.
-            offset: how many of the first ones are left out.
-            conditions: what the sessions have to meet.
-            rows: which rows order and conditions are about; None if they are about none.
 
         Raises:
             LogClosed: the log is closed.
@@ -227,9 +242,9 @@ def first_keys(
     return [*(abs(key) for _, key in best), *lacking][:limit]
 
 
-def about_rows(by: str, conditions: Iterable[Condition]) -> bool:
-    """Whether an order or a condition is about derived rows."""
-    return any(name.startswith(ROW) for name in (by, *(n for one in conditions for n in one.by)))
+def is_about_rows(condition: Condition) -> bool:
+    """Whether a condition is about derived rows."""
+    return any(name.startswith(ROW) for name in condition.by)
 
 
 def meeting(conditions: Iterable[Condition], dialect: Dialect, *, rows: bool) -> str:
@@ -243,7 +258,7 @@ def meeting(conditions: Iterable[Condition], dialect: Dialect, *, rows: bool) ->
     return " AND ".join(
         f"({' OR '.join(_sql(name, one, dialect) for name in one.by)})"
         for one in conditions
-        if rows or not about_rows("", [one])
+        if rows or not is_about_rows(one)
     )
 
 

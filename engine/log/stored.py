@@ -33,7 +33,7 @@ from .leases import Leases
 from .parts import Part
 from .process import OwnProcess
 from .publisher import Publisher
-from .ranked import Condition, RowNumbers, Rows
+from .ranked import Arrangement, RowNumbers, Rows
 from .searched import Phrases, SessionText
 from .subscriptions import BufferedSubscription, BufferedTap
 
@@ -90,15 +90,7 @@ class Reads(Protocol):
         """See ``Ranked.outdated``."""
         ...
 
-    async def arranged(
-        self,
-        by: str,
-        descending: bool,
-        limit: int | None,
-        offset: int,
-        conditions: Sequence[Condition],
-        rows: Rows | None,
-    ) -> list[str]:
+    async def arranged(self, wanted: Arrangement) -> list[str]:
         """See ``Ranked.arranged``."""
         ...
 
@@ -464,20 +456,10 @@ class StoredLog(Generic[B]):
         self._check_open()
         return await self._backend.reader.outdated(kind, version)
 
-    async def arranged(
-        self,
-        by: str,
-        *,
-        descending: bool,
-        limit: int | None,
-        offset: int = 0,
-        conditions: Sequence[Condition] = (),
-        rows: Rows | None = None,
-    ) -> list[str]:
+    async def arranged(self, wanted: Arrangement) -> list[str]:
         """Sessions in the order of a property or a number of their rows; see ``Ranked.arranged``."""
         self._check_open()
-        reader = self._backend.reader
-        return await reader.arranged(by, descending, limit, offset, conditions, rows)
+        return await self._backend.reader.arranged(wanted)
 
     async def numbers(self, rows: Rows, sessions: Sequence[str]) -> list[RowNumbers]:
         """The numbers of the rows of some sessions; see ``Ranked.numbers``."""

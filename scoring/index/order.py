@@ -69,7 +69,7 @@ class SessionOrder(msgspec.Struct, frozen=True):
 
     @property
     def column(self) -> str:
-        """The key as stores know it; see ``Ranked.arranged``."""
+        """The key as stores know it; see ``Arrangement``."""
         if self.key in MEASURED:
             return f"{ROW}{MEASURED[self.key]}"
         if not self.key or self.key in SORT_KEYS:

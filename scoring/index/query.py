@@ -225,7 +225,7 @@ class SessionQuery(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def conditions(self) -> Sequence[Condition]:
-        """The part of all this that a store can decide; see ``Ranked.arranged``. The rest is decided by ``admits`` and
+        """The part of all this that a store can decide; see ``Arrangement``. The rest is decided by ``admits`` and
         ``admits_line``.
         """
         found = [one.condition for one in self.texts]

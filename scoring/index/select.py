@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final, TypeVar, final
 
 from ...engine.log.contract import EventLog, SessionSummary
-from ...engine.log.ranked import Ranked, Rows
+from ...engine.log.ranked import Arrangement, Ranked, Rows
 from ...engine.text import suggestion
 from ..columns.kept import kind_of
 from ..columns.log import LARGE, Shared, folded
@@ -105,9 +105,9 @@ class _Search:
             return
         if limit is None:
             await self._fold_many(log)
-        arranged = partial(
-            log.arranged,
-            order.column,
+        wanted = partial(
+            Arrangement,
+            by=order.column,
             descending=order.descending,
             conditions=query.conditions,
             rows=Rows(self._kind, FOLD_VERSION) if self._kind else None,
@@ -116,7 +116,7 @@ class _Search:
         given: set[str] = set()
         offset = 0
         while True:
-            names = await arranged(limit=size, offset=offset)
+            names = await log.arranged(wanted(limit=size, offset=offset))
             for at in range(0, len(names), AT_ONCE):
                 batch = [one for one in names[at : at + AT_ONCE] if one not in given]
                 admitted = filter(query.admits, await log.summaries(batch))

@@ -36,7 +36,7 @@ from ...engine.log.follower import Follower
 from ...engine.log.memory import MemoryLog
 from ...engine.log.open import open_log
 from ...engine.log.parts import Divisible
-from ...engine.log.ranked import ROW, Ranked, Rows
+from ...engine.log.ranked import ROW, Arrangement, Ranked, Rows
 from ...engine.log.searched import Searchable
 from ...engine.log.summary import FORGOTTEN
 from ...engine.records import Draft, Record
@@ -72,7 +72,7 @@ _CALLS: Final[dict[str, Callable[[Store], object]]] = {
     "keep_derived": lambda log: log.keep_derived([]),
     "drop_derived": lambda log: log.drop_derived(),
     "outdated": lambda log: cast(Ranked, log).outdated("fold 0", 1),
-    "arranged": lambda log: cast(Ranked, log).arranged("task", descending=False, limit=1),
+    "arranged": lambda log: cast(Ranked, log).arranged(Arrangement(by="task", limit=1)),
     "numbers": lambda log: cast(Ranked, log).numbers(Rows("fold 0", 1), ["s0"]),
     "parts": lambda log: cast(Divisible, log).parts(1),
     "unread_texts": lambda log: cast(Searchable, log).unread_texts(1),
@@ -311,9 +311,10 @@ async def _check_rank(
 
     wanted = [summary.session for summary in sorted(listed, key=place)]
     for limit in (1, len(wanted)):
-        found = await log.arranged(
-            f"{ROW}{number}", descending=descending, limit=limit, rows=Rows(kind, 1)
+        asked = Arrangement(
+            by=f"{ROW}{number}", descending=descending, limit=limit, rows=Rows(kind, 1)
         )
+        found = await log.arranged(asked)
         require(list(found) == wanted[:limit], f"sessions are in the order of a number: {found}")
 
 

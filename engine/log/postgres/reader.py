@@ -22,10 +22,9 @@ from ..ranked import (
     NUMBERS,
     ROW,
     TEXTS,
-    Condition,
+    Arrangement,
     RowNumbers,
     Rows,
-    about_rows,
     first_keys,
     label_in,
     meeting,
@@ -358,35 +357,16 @@ class Reader:
         """See ``Ranked.outdated``."""
         return await self.call(partial(outdated, schema=self._schema, kind=kind, version=version))
 
-    async def arranged(
-        self,
-        by: str,
-        descending: bool,
-        limit: int | None,
-        offset: int,
-        conditions: Sequence[Condition],
-        rows: Rows | None,
-    ) -> list[str]:
+    async def arranged(self, wanted: Arrangement) -> list[str]:
         """See ``Ranked.arranged``."""
-        read = partial(self._arranged, by=by, descending=descending, limit=limit, offset=offset)
-        return await self.call(partial(read, conditions=conditions, rows=rows))
+        return await self.call(partial(self._arranged, wanted=wanted))
 
-    async def _arranged(
-        self,
-        connection: Connection,
-        by: str,
-        descending: bool,
-        limit: int | None,
-        offset: int,
-        conditions: Sequence[Condition],
-        rows: Rows | None,
-    ) -> list[str]:
-        schema = self._schema
-        kept = rows is not None and about_rows(by, conditions)
-        kept = kept and await is_readable(connection, schema)
+    async def _arranged(self, connection: Connection, wanted: Arrangement) -> list[str]:
+        schema, by, rows = self._schema, wanted.by, wanted.rows
+        kept = wanted.needs_rows and await is_readable(connection, schema)
         values: list[object] = [*rows] if rows is not None and kept else []
         source = f"{schema}.summaries s {JOINED.format(schema=schema) if kept else ''}"
-        chosen = meeting(conditions, DIALECT, rows=kept)
+        chosen = meeting(wanted.conditions, DIALECT, rows=kept)
         source += f" WHERE {chosen}" if chosen else ""
         labelled = by.startswith(LABEL)
         if labelled or by in TEXTS:
@@ -394,19 +374,20 @@ class Reader:
             query = f"SELECT s.key, s.{column} FROM {source} ORDER BY s.key"
             texts = ((key, text) for key, text in await connection.fetch(query, *values))
             text_of = label_in(by.removeprefix(LABEL)) if labelled else None
-            upto = None if limit is None else limit + offset
-            first = partial(first_keys, texts, text_of, descending=descending, limit=upto)
-            keys = (await anyio.to_thread.run_sync(first))[offset:]
+            turned = partial(first_keys, descending=wanted.descending, limit=wanted.upto)
+            first = await anyio.to_thread.run_sync(turned, texts, text_of)
+            keys = first[wanted.offset :]
             query = f"SELECT key, session FROM {schema}.summaries WHERE key = ANY($1::bigint[])"
             names = {row[0]: row[1] for row in await connection.fetch(query, keys)}
             return [names[key] for key in keys]
-        turn = "DESC" if descending else "ASC"
+        turn = "DESC" if wanted.descending else "ASC"
         if by.startswith(ROW):
             number = DIALECT.number.format(int(by.removeprefix(ROW)))
             order = f"{number} {turn} NULLS LAST, " if kept else ""
         else:
             order = f"{NUMBERS[by]} {turn}, " if by else ""
-        part = f"LIMIT {'ALL' if limit is None else int(limit)} OFFSET {int(offset)}"
+        limit = "ALL" if wanted.limit is None else int(wanted.limit)
+        part = f"LIMIT {limit} OFFSET {int(wanted.offset)}"
         query = f"SELECT s.session FROM {source} ORDER BY {order}s.key {part}"
         return [session for (session,) in await connection.fetch(query, *values)]
 

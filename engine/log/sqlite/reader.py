@@ -24,9 +24,7 @@ from ..ranked import (
     NUMBERS,
     ROW,
     TEXTS,
-    Condition,
-    Rows,
-    about_rows,
+    Arrangement,
     first_keys,
     label_in,
     meeting,
@@ -338,30 +336,23 @@ class Reader:
             raise SessionNotFound(session, where)
         return summary_of(row)
 
-    def arranged(
-        self,
-        by: str,
-        descending: bool,
-        limit: int | None,
-        offset: int,
-        conditions: Sequence[Condition],
-        rows: Rows | None,
-    ) -> list[str]:
+    def arranged(self, wanted: Arrangement) -> list[str]:
         """Sessions by a property of their summaries or rows; see ``Ranked.arranged``."""
         execute = self.connection.execute
-        kept = rows is not None and about_rows(by, conditions) and is_there(self.connection)
+        by, rows = wanted.by, wanted.rows
+        kept = wanted.needs_rows and is_there(self.connection)
         source = f"({self._listing()}) s {JOINED if kept else ''}"
-        chosen = meeting(conditions, DIALECT, rows=kept)
+        chosen = meeting(wanted.conditions, DIALECT, rows=kept)
         source += f" WHERE {chosen}" if chosen else ""
         values = {} if rows is None else rows._asdict()
-        turn = "DESC" if descending else "ASC"
+        turn = "DESC" if wanted.descending else "ASC"
         labelled = by.startswith(LABEL)
         if labelled or by in TEXTS:
             column = "labels" if labelled else by
             found = execute(f"SELECT s.key, s.{column} FROM {source} ORDER BY s.key", values)
             text_of = label_in(by.removeprefix(LABEL)) if labelled else None
-            upto = None if limit is None else limit + offset
-            keys = first_keys(found, text_of, descending=descending, limit=upto)[offset:]
+            keys = first_keys(found, text_of, descending=wanted.descending, limit=wanted.upto)
+            keys = keys[wanted.offset :]
             names = execute(_NAMED, (msgspec.json.encode(keys).decode(),))
             return [session for (session,) in names]
         if by.startswith(ROW):
@@ -371,7 +362,8 @@ class Reader:
         else:
             order = f"number {turn}, key" if by else "key"
             query = f"SELECT s.session, s.key, {NUMBERS[by] if by else 0} AS number FROM {source}"
-        part = {**values, "limit": -1 if limit is None else limit, "offset": offset}
+        limit = -1 if wanted.limit is None else wanted.limit
+        part = {**values, "limit": limit, "offset": wanted.offset}
         ordered = f"SELECT session FROM ({query}) ORDER BY {order} LIMIT :limit OFFSET :offset"
         return [session for (session,) in execute(ordered, part)]
 

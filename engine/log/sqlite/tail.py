@@ -18,7 +18,7 @@ from ..contract import Derived, SessionSummary
 from ..parts import Part, check_count
 from ..process import OwnProcess, keep_in_forks
 from ..publisher import Publisher
-from ..ranked import Condition, RowNumbers, Rows
+from ..ranked import Arrangement, RowNumbers, Rows
 from ..searched import Phrases
 from .derived import find_keys, outdated, read_numbers, read_rows
 from .file import Settings, translate
@@ -131,18 +131,9 @@ class LogReader:
         """See ``Ranked.outdated``."""
         return await self.call(outdated, self._reader.connection, kind, version)
 
-    async def arranged(
-        self,
-        by: str,
-        descending: bool,
-        limit: int | None,
-        offset: int,
-        conditions: Sequence[Condition],
-        rows: Rows | None,
-    ) -> list[str]:
+    async def arranged(self, wanted: Arrangement) -> list[str]:
         """See ``Ranked.arranged``."""
-        read = self._reader.arranged
-        return await self.call(read, by, descending, limit, offset, conditions, rows)
+        return await self.call(self._reader.arranged, wanted)
 
     async def numbers(self, rows: Rows, sessions: Sequence[str]) -> list[RowNumbers]:
         """See ``Ranked.numbers``."""

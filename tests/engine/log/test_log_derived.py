@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from duolog.engine.log.contract import Derived, Store
 from duolog.engine.log.integrity.checksum import checksum_of
 from duolog.engine.log.open import open_log
 from duolog.engine.log.postgres.settings import parse
-from duolog.engine.log.ranked import ROW, Ranked, RowNumbers, Rows
+from duolog.engine.log.ranked import ROW, Arrangement, Ranked, RowNumbers, Rows
 from duolog.engine.records import Draft, Record
 from duolog.testing.postgres_server import PostgresServer
 from duolog.testing.tools import appended, collect
@@ -388,11 +388,16 @@ async def test_sessions_are_ranked_by_a_number_of_their_rows(ranking: str) -> No
         ]
         await log.keep_derived(held)
         assert await log.outdated(FOLD, 1) == []
-        best = partial(log.arranged, f"{ROW}1", rows=Rows(FOLD, 1))
+        ranked = partial(Arrangement, by=f"{ROW}1", rows=Rows(FOLD, 1))
+
+        async def best(*, descending: bool, limit: int) -> Sequence[str]:
+            return await log.arranged(ranked(descending=descending, limit=limit))
+
         assert await best(descending=True, limit=9) == ["c", "a", "d", "e", "b"]
         assert await best(descending=False, limit=9) == ["e", "a", "d", "c", "b"]
         assert await best(descending=True, limit=2) == ["c", "a"]
-        assert await log.arranged(f"{ROW}0", descending=True, limit=1, rows=Rows(FOLD, 1)) == ["e"]
+        by_the_other = ranked(by=f"{ROW}0", descending=True, limit=1)
+        assert await log.arranged(by_the_other) == ["e"]
         [found_b] = await log.numbers(Rows(FOLD, 1), ["b", "?"])
         assert found_b == RowNumbers("b", held[1].position, (2, None))
         assert not await log.numbers(Rows(FOLD, 2), ["b"])
@@ -415,7 +420,8 @@ async def test_sessions_are_arranged_by_a_property_of_their_summaries(ranking: s
             await log.append(session, [Draft(opened, "engine", "environment", 9.0 * at), said])
 
         async def first(by: str, descending: bool = False, limit: int = 9) -> str:
-            return " ".join(await log.arranged(by, descending=descending, limit=limit))
+            wanted = Arrangement(by=by, descending=descending, limit=limit)
+            return " ".join(await log.arranged(wanted))
 
         assert await first("session") == "S2 s9 s10"
         assert await first("session", True, 2) == "s10 s9"
