@@ -39,7 +39,7 @@ PAIRS: Final = {
     "tutoring": Pair("one-stage", "adaptive", 2),
     "proof": Pair("two-stage", "one-stage", 2),
 }
-"""One pair of agents for each task in which users do quit: two agents that differ in when they show something."""
+"""For each task, agents and a tolerance with which losses occur; chosen by trying several."""
 
 _LOSS: Final = 0.15
 """The least loss of utility that is looked at."""
@@ -127,7 +127,7 @@ def rescue_text(task: str, found: Sequence[Rescue], sessions: int) -> list[str]:
         (
             f"Of {sessions} `{agent}` sessions, {len(found)} lose at least {_LOSS} of utility if the user quits at τ = {tau}. "
             f"A fork to `{other}` at the first of the unproductive rounds rescues {len(saved)} of them: there the same user, with the "
-            "same tolerance, keeps at least half of the loss."
+            "same tolerance, keeps at least half of the loss. The agents and τ were chosen for this page, as ones with which such losses occur."
         )
     ]
     if saved:
