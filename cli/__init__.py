@@ -52,6 +52,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         return _hang_up()
     except OSError as error:
+        try:
+            sys.stdout.flush()
+        except OSError:  # it was the output that failed
+            _discard_output()
         name = f"{error.filename}: " if error.filename else ""
         return _refuse(f"{name}{error.strerror or error}")
     if code == _INTERRUPTED:
@@ -145,7 +149,12 @@ def _refuse(message: str) -> int:
 
 
 def _hang_up() -> int:
-    """The reader of the output is gone: discards the rest, so that no error is printed at exit."""
+    """The code if the reader of the output is gone."""
+    _discard_output()
+    return _HUNG_UP
+
+
+def _discard_output() -> None:
+    """Discards what could not be printed. Python would try again at exit, print an error and exit with 120."""
     with open(os.devnull, "wb") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
-    return _HUNG_UP

@@ -215,14 +215,17 @@ def test_a_disk_that_is_full_is_one_line(dinner: Path) -> None:
     full = Path("/dev/full")
     if not full.is_char_device():
         pytest.skip("needs /dev/full")
-    with full.open("wb") as nowhere:
-        done = subprocess.run(
-            duolog_process("replay", str(dinner), "--json"),
-            stdout=nowhere,
-            stderr=subprocess.PIPE,
-            check=False,
-        )
-    assert (done.returncode, done.stderr) == (2, b"duolog: No space left on device\n")
+    buffered = {name: text for name, text in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    for environment in (buffered, {**buffered, "PYTHONUNBUFFERED": "1"}):
+        with full.open("wb") as nowhere:
+            done = subprocess.run(
+                duolog_process("replay", str(dinner), "--json"),
+                stdout=nowhere,
+                stderr=subprocess.PIPE,
+                env=environment,
+                check=False,
+            )
+        assert (done.returncode, done.stderr) == (2, b"duolog: No space left on device\n")
 
 
 @pytest.mark.slow
