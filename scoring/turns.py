@@ -1,7 +1,7 @@
 """Labels a person's turn (asks, informs, confirms, complains and so on) by rules for English.
 
 The rules read one turn and the agent's message before it. They are free, deterministic and offline.
-``docs/measures.md`` gives the precision and recall of each class on labelled turns. To replace the
+``docs/labels.md`` gives the precision and recall of each class on labelled turns. To replace the
 rules, pass your own ``Annotator``, for example one that asks a model.
 
 For a text in a language that the rules do not know, ``annotate`` returns None. Measures that need

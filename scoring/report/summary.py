@@ -744,7 +744,7 @@ def _weak_ratings(report: Numbers, *, weak: bool) -> Iterator[str]:
     if alone and not weak:
         yield (
             "The drop is not shown, since only the rule judge rated. It finds few of the rounds that users rate as "
-            "unproductive (docs/measures.md). Score the log by labels-judge or model-judge, or show it anyway: "
+            "unproductive (docs/labels.md). Score the log by labels-judge or model-judge, or show it anyway: "
             "--judge rule-judge."
         )
     elif alone:

@@ -2,7 +2,7 @@
 
 ``vague_asks.json`` holds messages of many kinds, among them those of the simulated users. Every other
 text, from the first on, was used to write the rules; the others were held out: the misses
-among them were not looked at. The figures are those of ``docs/measures.md``.
+among them were not looked at. The figures are those of ``docs/labels.md``.
 """
 
 from __future__ import annotations
