@@ -17,7 +17,7 @@ The rules, the first that applies:
 6. *Ask* if the human speaks of something they own without naming it, or is vague.
 7. *Answer* anything else.
 
-``docs/agents.md`` says how often this agrees with a reader's advice on real support chats.
+``docs/labels.md`` says how often this agrees with a reader's advice on real support chats.
 """
 
 from __future__ import annotations
