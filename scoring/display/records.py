@@ -342,7 +342,7 @@ def _call(record: Record) -> Description | None:
             return Description(f"({one_line(kind)}, erased)", tone="quiet")
         case Unknown(kind=kind, schema=schema):
             why = f"schema {schema}: not known to this version of Duolog"
-            if "." in kind:  # named by an adapter, see ``docs/telemetry.md``
+            if "." in kind:  # named by an adapter, see ``docs/agui.md``
                 why = "kept as it came"
             return Description(f"({one_line(kind)}, {why})", tone="quiet")
         case _:

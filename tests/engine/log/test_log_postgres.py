@@ -369,7 +369,7 @@ async def test_the_documented_grants_let_a_writer_write_and_a_reader_read_only(
     url = postgres.url(partition="100", chain="yes")
     schema = parse(url).schema
     names = {role: f"{role}_{schema}" for role in ("writer", "reader")}
-    page = (root / "docs" / "log.md").read_text(encoding="utf-8")
+    page = (root / "docs" / "postgresql.md").read_text(encoding="utf-8")
     grants = [line.strip() for line in page.splitlines() if line.strip().startswith("GRANT ")]
     assert len(grants) == 6
     async with open_log(url), shell(url) as owner:

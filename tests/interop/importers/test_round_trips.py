@@ -1,6 +1,6 @@
 """Import, export, import: everything that a format can hold comes back.
 
-The losses are listed here, as docs/importing.md does. The samples do not belong to the project; if
+The losses are listed here, as docs/formats.md does. The samples do not belong to the project; if
 they are absent, that test is skipped.
 """
 
