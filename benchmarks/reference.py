@@ -117,6 +117,7 @@ def _http() -> Iterator[str]:
         "`/openapi.json`. [A log over HTTP](../http.md) is the guide.",
         "",
     )
+    refusals: dict[str, str] = {}
     for path, operations in described["paths"].items():
         for method, one in operations.items():
             if method == "parameters":
@@ -129,10 +130,17 @@ def _http() -> Iterator[str]:
                     meaning = _escaped(_cell(given.get("description", "")))
                     yield f"| `{given['name']}` | {given['in']} | {meaning} |"
                 yield ""
-            yield from ("| status | answer |", "|---|---|")
-            for status, answer in one["responses"].items():
-                yield f"| {status} | {_escaped(_cell(answer.get('description', '')))} |"
-            yield ""
+            answers = {
+                status: _escaped(_cell(answer.get("description", "")))
+                for status, answer in one["responses"].items()
+            }
+            yield from (f"**200**: {answers.pop('200')}", "")
+            if answers:
+                yield from (f"Refusals: {', '.join(answers)}.", "")
+            refusals |= answers
+    yield from ("## Refusals", "", "| status | reason |", "|---|---|")
+    yield from (f"| {status} | {reason} |" for status, reason in sorted(refusals.items()))
+    yield ""
 
 
 def _events() -> Iterator[str]:

@@ -42,7 +42,7 @@ def copy_command(
         bool, typer.Option("--json", help="Print a summary of the copy as JSON.")
     ] = False,
 ) -> None:
-    """Copies all records with their positions, ids, versions and bytes, and what was forgotten since.
+    """Copies all records with their positions, ids, versions and bytes, and repeats erasures.
 
     Other processes may write the log during the copy; only this command may write the copy.
     """

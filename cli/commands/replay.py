@@ -65,8 +65,8 @@ def replay_command(
 
     It only reads: duolog score adds measurements. With --check it compares instead: recorded
     measurements with those that their scorers make now, and recorded derivations with new ones. The
-    exit code is 1 if anything differs, or if nothing could be checked: of the recorded measurements
-    none can be made again, or there is no session with contents.
+    exit code is 1 if anything differs, or if nothing could be checked because no recorded measurement
+    can be made again or all contents were forgotten.
     """
     pace = _speed(speed)
     if check and (until is not None or pace is not None):

@@ -84,11 +84,11 @@ def sessions_command(
 ) -> None:
     """Lists the sessions of a log: id, task, group, state, rounds, last utility, times.
 
-    If a session has no utility, the list says why; --json as utility_missing. Whose utility counts, if
-    several scorers measured it: see --utility.
+    The list says why a utility is missing, --json as utility_missing. If several scorers measured utility,
+    choose one with --utility.
 
     --search looks into messages, actions, outputs and comments, and shows the text around the first match. The
-    first search of a log takes long: it makes an index that the log keeps.
+    first search of a log takes long, because it makes an index that the log keeps.
     """
     from ...scoring.index.order import parse_order
     from ...scoring.index.query import parse_query

@@ -18,16 +18,16 @@ __all__ = ("describe",)
 Schema = dict[str, Any]  # JSON, which is built and changed here
 
 _STATUSES: Final = {
-    400: "Not valid: says which event and field",
+    400: "Invalid: names the event and the field",
     401: "No token, or a wrong one",
     404: "No such session",
     408: "The body did not arrive in time",
-    409: "Another version than expected, an id that is taken, a snapshot made from an outdated one, "
-    "or a session that is closed",
-    413: "A body or a batch that is too large",
+    409: "The version is not the expected one, an id is taken, the snapshot's base is outdated, or the "
+    "session is closed",
+    413: "The body or the batch is too large",
     415: "Not application/json in UTF-8",
-    421: "Addressed by a name that is not this machine's own, without a token",
-    503: "Too much at once, or stopping, or the log cannot be written now: try again",
+    421: "Without a token, addressed by another name than this machine's own",
+    503: "Overloaded, stopping, or the log cannot be written now: try again later",
 }
 
 
@@ -70,8 +70,8 @@ def _schemas() -> Schema:
 
 def _paths(limits: HttpLimits) -> Schema:
     session = _parameter("session", "path", {"type": "string"}, "Id of the session")
-    after = _number("after", "Where the page begins: `next` of the page before", 0)
-    limit = _number("limit", f"At most so many, and never more than {limits.page}", limits.page, 1)
+    after = _number("after", "Start of the page: `next` of the previous page", 0)
+    limit = _number("limit", f"Maximum number of entries, up to {limits.page}", limits.page, 1)
     return {
         "/v1/sessions": {
             "get": _operation("Lists the sessions", "Sessions", [after, limit]),
@@ -101,7 +101,7 @@ def _paths(limits: HttpLimits) -> Schema:
         },
         "/v1/sessions/{session}/agui": {"get": _agui()},
         "/v1/stream": {"get": _stream()},
-        "/healthz": {"get": _operation("Whether the server is up", "Health", []) | _FREE},
+        "/healthz": {"get": _operation("Says whether the server is up", "Health", []) | _FREE},
         "/openapi.json": {
             "get": {
                 "summary": "This description",
@@ -118,14 +118,14 @@ _FREE: Final[Schema] = {"security": []}
 def _agui() -> Schema:
     text = {"type": "string"}
     parameters = [
-        _parameter("session", "path", text, "The session's id"),
-        _parameter("after", "query", text, "Only what follows this position; `now` for the last"),
-        _parameter("updates", "query", text, "1: with what scoring makes of it, in CUSTOM events"),
-        _parameter("Last-Event-ID", "header", text, "As `after`, and goes before it"),
+        _parameter("session", "path", text, "Id of the session"),
+        _parameter("after", "query", text, "Position to begin after; `now` for new records only"),
+        _parameter("updates", "query", text, "1 adds the updates of scoring, as CUSTOM events"),
+        _parameter("Last-Event-ID", "header", text, "Like `after`, and takes precedence"),
     ]
     found = _operation("Follows a session as events of AG-UI", "HttpProblem", parameters)
     found["responses"]["200"] = {
-        "description": "Events of AG-UI 1.0, with `id:` the position on the last one of each record",
+        "description": "AG-UI 1.0 events; the last one of each record has its position as `id:`",
         "content": {"text/event-stream": {"schema": text}},
     }
     return found
@@ -135,13 +135,13 @@ def _stream() -> Schema:
     text = {"type": "string"}
     parameters = [
         _parameter("session", "query", text, "Only this session"),
-        _parameter("after", "query", text, "Only what follows this position; `now` for the last"),
-        _parameter("updates", "query", text, "1: with what scoring makes of the records"),
-        _parameter("Last-Event-ID", "header", text, "As `after`, and goes before it"),
+        _parameter("after", "query", text, "Position to begin after; `now` for new records only"),
+        _parameter("updates", "query", text, "1 adds the updates of scoring"),
+        _parameter("Last-Event-ID", "header", text, "Like `after`, and takes precedence"),
     ]
     found = _operation("Follows the log as server-sent events", "HttpProblem", parameters)
     found["responses"]["200"] = {
-        "description": "`event: record` with `id:` the position; `event: update` where asked for",
+        "description": "`event: record` with the position as `id:`; `event: update` if requested",
         "content": {"text/event-stream": {"schema": text}},
     }
     return found
@@ -149,7 +149,7 @@ def _stream() -> Schema:
 
 def _traces() -> Schema:
     found = _operation(
-        "Takes spans as OTLP/HTTP exports them; those of models, tools and agents become sessions",
+        "Accepts spans from OTLP/HTTP exporters; those of models, tools and agents become sessions",
         "HttpProblem",
         [],
         408,
@@ -157,7 +157,7 @@ def _traces() -> Schema:
         415,
     )
     found["responses"]["200"] = {
-        "description": "Taken; says how many spans were rejected, if any",
+        "description": "Accepted; says how many spans were rejected, if any",
         "content": {"application/json": {"schema": PARTIAL_SUCCESS}},
     }
     content = {**_anything(), "application/x-protobuf": {"schema": {"type": "string"}}}
