@@ -2,7 +2,7 @@
 
 The kinds are those that the framework of collaborative effort scaling names (Shen et al., sections 4.2 and 5). Each rests on one or two
 signs, whose mean over sessions is compared with a limit. The limits lie between what the shipped agents show and what
-agents that were planted with one flaw show; ``docs/profile.md`` has the confusion table.
+agents that were planted with one flaw show; ``docs/profile.md`` says how often the diagnosis is right.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ _ITSELF: Final = Estimate(reason="an automated run itself")
 _AUTOMATED: Final = Estimate(reason="automated runs: there is no collaboration to measure")
 _NO_BASELINE: Final = "no automated run to compare with"
 _NO_FIRST: Final = "the first update of every session has no score"
-_NO_OUTPUT: Final = "these sessions pose no shared output, so that there is no first update"
+_NO_OUTPUT: Final = "without a shared output there is no first update"
 _RESULTS: Final = "only the results of these sessions were measured, and nothing before them"
 _UNRATED: Final = "no round of these sessions was rated"
 _EARLY: Final = "every session is unrated, or its human left before τ could be reached"
@@ -332,7 +332,7 @@ class _ReportFold:
         if valued:
             unscored = _NO_FIRST if posed else _NO_OUTPUT
             if 0 < posed < valued:
-                unscored = f"{_NO_FIRST}, or it poses no output"
+                unscored = f"{_NO_FIRST}, or the session lacks an output"
         return Group(
             group=labels,
             sessions=len(rows),

@@ -23,7 +23,7 @@ from .export import flat_row
 __all__ = ("explanation_document",)
 
 _RESULT = "missing: only the result was measured"
-_NO_OUTPUT = "missing: the session poses no shared output"
+_NO_OUTPUT = "missing: the session does not have a shared output"
 
 
 def explanation_document(found: Explanation) -> Document:

@@ -857,9 +857,9 @@ def _without_utility(counts: Sequence[Counts], *, published: bool) -> Iterator[s
             "mean of first and gain."
         )
     if without := sum(one.without_output for one in counts):
-        pose = "poses" if without == 1 else "pose"
+        have = "has" if without == 1 else "have"
         yield (
-            f"{quantity(without, 'session')} {pose} no shared output, and {_be(without)} in no mean of first "
+            f"{quantity(without, 'session')} {have} no shared output, and {_be(without)} in no mean of first "
             "and gain."
         )
     if results := sum(one.result_only for one in counts):

@@ -99,16 +99,16 @@ def test_of_a_session_measured_at_its_end_only_the_result_is_known() -> None:
     for absent in (group.first, group.gain_abs, group.gain_rel, group.drops[0].abs):
         assert absent.value is None
         assert absent.reason is not None
-        assert ("only the results" in absent.reason) or ("pose no shared output" in absent.reason)
+        assert ("only the results" in absent.reason) or ("without a shared output" in absent.reason)
     assert (group.curve, effort_curve(sessions, "rounds")) == ((), ())
     assert (group.counts.result_only, group.drops[0].cut_short) == (2, 0)
     report = aggregate(sessions, bootstrap=0)
-    without, note = (text for text in completeness(report) if "result" in text or "pose" in text)
-    assert without == "2 sessions pose no shared output, and are in no mean of first and gain."
+    without, note = (text for text in completeness(report) if "result" in text or "shared" in text)
+    assert without == "2 sessions have no shared output, and are in no mean of first and gain."
     assert note.startswith("Of 2 sessions only the result was measured")
     told = document_markdown(explanation_document(explain(sessions[0]))).splitlines()
     assert sum("missing: only the result was measured" in line for line in told) == 3  # the drops
-    assert sum("missing: the session poses no shared output" in line for line in told) == 1
+    assert sum("missing: the session does not have a shared output" in line for line in told) == 1
 
     group = only(*sessions, results(0.8, name="at once"))
     assert [(point.x, point.sessions) for point in group.curve] == [(1, 1)]
@@ -309,7 +309,7 @@ def test_sessions_that_pose_no_output_have_no_first_update_and_no_gain() -> None
     for absent in (group.first, group.gain_abs, group.gain_rel):
         assert absent.value is None
         assert absent.reason is not None
-        assert "pose no shared output" in absent.reason
+        assert "without a shared output" in absent.reason
     assert (group.overall.value, group.final.value, group.drops[0].abs.value) == (1, 1, 0)
     posed = only(msgspec.structs.replace(chat, output=True))
     assert (posed.first.value, posed.gain_abs.value) == (0, 1)
