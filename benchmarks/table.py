@@ -44,7 +44,7 @@ _PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
     "tables": (),
     "training_speed": (),
 }
-"""The programs and their arguments, so that all full runs take less than eight minutes on two idle cores."""
+"""The programs and their arguments. What waits for the disk is kept short: a sync may take ten milliseconds."""
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):

@@ -148,6 +148,8 @@ class Selection:
     async def _look(self) -> None:
         """Looks for what is wanted; until all sessions were looked at, the list stays as it is."""
         typed = self._typed
+        while not self._index.loaded:
+            await self._index.wait()
         if (self.list.query, self.list.order) != self._wanted:
             found = SessionList(self._index, self._lines, *self._wanted)
             try:
@@ -162,10 +164,7 @@ class Selection:
         await self.list.refresh()
 
     async def _check(self, found: SessionList) -> None:
-        """Checks that sessions have the labels that are named, once all sessions are known."""
-        if found.query.labels or found.order.labels:
-            while not self._index.loaded:
-                await self._index.wait()
-            if len(self._index):
-                found.query.check_labels(self._index.labels)
-                found.order.check_label(self._index.labels)
+        """Checks that sessions have the labels that are named."""
+        if len(self._index):
+            found.query.check_labels(self._index.labels)
+            found.order.check_label(self._index.labels)

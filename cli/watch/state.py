@@ -107,7 +107,7 @@ class WatchedLog:
 
     def sessions(self, start: int, end: int) -> list[str]:
         """Ids of the sessions in the list, from the one at ``start`` to before the one at ``end``."""
-        return [self.index.summaries[place].session for place in self._places(start, end)]
+        return [self.index.names[place] for place in self._places(start, end)]
 
     def _places(self, start: int, end: int) -> list[int]:
         start, end = max(start, 0), max(end, 0)
@@ -213,8 +213,8 @@ class WatchedLog:
 
     def _listed(self) -> None:
         """The list, or one of its sessions, has changed."""
-        if self.selected is None and self.index.loaded and self.index.summaries:
-            self.selected = self.index.summaries[-1].session
+        if self.selected is None and self.index.loaded and self.index.names:
+            self.selected = self.index.names[-1]
         if self.moment is None:
             self.count = len(self.index)
         self._wanted.set()
@@ -315,8 +315,10 @@ class WatchedLog:
         self._counted = moment
 
     async def _read_rows(self) -> None:
-        late = [self.index.summaries[place] for place in self._visible]
-        late = [summary for summary in late if not self._is_read(summary.session)]
+        names = self.index.names
+        late = await self.index.read(
+            [place for place in self._visible if not self._is_read(names[place])]
+        )
         if self.moment is None:
             await self._lines.prefetch(late)
         for summary in late:

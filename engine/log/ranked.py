@@ -19,13 +19,16 @@ __all__ = (
     "NUMBERS",
     "ROW",
     "TEXTS",
+    "Arranged",
     "Arrangement",
     "Condition",
     "Dialect",
     "Ranked",
     "RowNumbers",
     "Rows",
+    "SessionGroup",
     "first_keys",
+    "groups_in",
     "is_about_rows",
     "label_in",
     "meeting",
@@ -72,6 +75,37 @@ class RowNumbers(NamedTuple):
     session: str
     position: int
     numbers: tuple[float | None, ...]
+
+
+class Arranged(NamedTuple):
+    """A session in an order.
+
+    Attributes:
+        session: session id.
+        value: the number or text that it is ordered by; None if it is missing, or if the order is that of first
+            records.
+    """
+
+    session: str
+    value: float | str | None
+
+
+class SessionGroup(NamedTuple):
+    """Sessions of one task and state with the same labels.
+
+    Attributes:
+        task: see ``SessionSummary``.
+        state: see ``SessionSummary``.
+        labels: see ``SessionSummary.group``.
+        sessions: how many they are.
+        position: the position of their last record.
+    """
+
+    task: str
+    state: str
+    labels: dict[str, str]
+    sessions: int
+    position: int
 
 
 class Condition(msgspec.Struct, frozen=True, kw_only=True):
@@ -171,8 +205,16 @@ class Ranked(Protocol):
         """
         ...
 
-    async def arranged(self, wanted: Arrangement) -> Sequence[str]:
+    async def arranged(self, wanted: Arrangement) -> Sequence[Arranged]:
         """Sessions in the order of a property of their summaries, or of a number of their rows.
+
+        Raises:
+            LogClosed: the log is closed.
+        """
+        ...
+
+    async def groups(self) -> Sequence[SessionGroup]:
+        """All sessions, counted by task, state and labels.
 
         Raises:
             LogClosed: the log is closed.
@@ -198,6 +240,14 @@ class Ranked(Protocol):
             LogClosed: the log is closed.
         """
         ...
+
+
+def groups_in(rows: Iterable[tuple[str, str, str, int, int]]) -> list[SessionGroup]:
+    """The groups in rows of a store: task, state, labels as JSON, number of sessions, last position."""
+    return [
+        SessionGroup(task, state, labels_in(labels), count, position)
+        for task, state, labels, count, position in rows
+    ]
 
 
 def label_in(name: str) -> Callable[[str], str]:

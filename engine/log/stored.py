@@ -33,7 +33,7 @@ from .leases import Leases
 from .parts import Part
 from .process import OwnProcess
 from .publisher import Publisher
-from .ranked import Arrangement, RowNumbers, Rows
+from .ranked import Arranged, Arrangement, RowNumbers, Rows, SessionGroup
 from .searched import Phrases, SessionText
 from .subscriptions import BufferedSubscription, BufferedTap
 
@@ -90,8 +90,12 @@ class Reads(Protocol):
         """See ``Ranked.outdated``."""
         ...
 
-    async def arranged(self, wanted: Arrangement) -> list[str]:
+    async def arranged(self, wanted: Arrangement) -> list[Arranged]:
         """See ``Ranked.arranged``."""
+        ...
+
+    async def groups(self) -> list[SessionGroup]:
+        """See ``Ranked.groups``."""
         ...
 
     async def numbers(self, rows: Rows, sessions: Sequence[str]) -> list[RowNumbers]:
@@ -456,10 +460,15 @@ class StoredLog(Generic[B]):
         self._check_open()
         return await self._backend.reader.outdated(kind, version)
 
-    async def arranged(self, wanted: Arrangement) -> list[str]:
+    async def arranged(self, wanted: Arrangement) -> list[Arranged]:
         """Sessions in the order of a property or a number of their rows; see ``Ranked.arranged``."""
         self._check_open()
         return await self._backend.reader.arranged(wanted)
+
+    async def groups(self) -> list[SessionGroup]:
+        """All sessions, counted by task, state and labels; see ``Ranked.groups``."""
+        self._check_open()
+        return await self._backend.reader.groups()
 
     async def numbers(self, rows: Rows, sessions: Sequence[str]) -> list[RowNumbers]:
         """The numbers of the rows of some sessions; see ``Ranked.numbers``."""

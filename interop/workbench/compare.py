@@ -211,7 +211,7 @@ class _Routes:
         query, _ = await searched(self._workbench, address)
         listed = self._workbench.lists.of(query, address.order)
         await listed.refresh()
-        sessions = [*listed.page(MOST).sessions]
+        sessions = [*(await listed.page(MOST)).sessions]
         rows: list[Folded] = []
         async for folded in self._rows(sessions):
             if len(rows) % _STEP == 0:

@@ -73,7 +73,7 @@ class _Routes:
             )
         rows: list[ListedSession] = []
         for start in range(0, len(found), AT_ONCE):
-            summaries = [index.summaries[at] for at in found.places(start, start + AT_ONCE)]
+            summaries = await index.read([*found.places(start, start + AT_ONCE)])
             await lists.lines.prefetch(summaries)
             rows += [listed(one, await lists.lines.line(one)) for one in summaries]
         data = msgspec.json.encode(rows) if form == "json" else _csv(rows)

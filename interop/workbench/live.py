@@ -148,7 +148,7 @@ class LiveSessions:
         else:
             shown = self.workbench.lists.of(_OPEN, _LATEST)
             await shown.refresh()
-            found = [*shown.page(_MOST).sessions]
+            found = [*(await shown.page(_MOST)).sessions]
         return [summary for summary in found if self._moved(summary)]
 
 

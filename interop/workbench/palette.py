@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from ...engine.log.ranked import Condition
 from ..http.responses import as_json
 from .access.roles import readers
 from .links import session_address
@@ -47,7 +48,11 @@ def palette_routes(workbench: Workbench) -> Sequence[Route]:
     async def named(request: Request) -> Response:
         begin = request.query_params.get("begin", "")[:_LENGTH].casefold()
         found: list[dict[str, str]] = []
-        for summary in reversed(workbench.sessions.summaries if begin else ()):
+        word = begin.partition(" ")[0]  # a title is made of several properties
+        if not word:
+            return as_json({"sessions": found})
+        named = Condition(by=("session", "task"), part=word)
+        async for summary in workbench.sessions.newest(named):
             title, agent = title_of(summary), summary.group.get("agent", "")
             if summary.session.casefold().startswith(begin) or title.casefold().startswith(begin):
                 name = f"{title} · {agent}" if agent else title

@@ -121,14 +121,14 @@ class _Routes:
         places = [place for place in found.places() if place != here]
         later = [place for place in places if here is None or place > here]
         chosen = (later or places)[:1]
-        session = index.summaries[chosen[0]].session if chosen else None
+        session = index.names[chosen[0]] if chosen else None
         return as_json({"session": session, "left": len(places)})
 
     async def queue(self, request: Request) -> Response:
         """The sessions that a reviewer has not reviewed, as HTML."""
         found = await self._left(request)
         index = self._workbench.sessions
-        summaries = [index.summaries[place] for place in found.places(0, _LISTED)]
+        summaries = await index.read([*found.places(0, _LISTED)])
         rows = [tag("li", session_link(one.session, title_of(one))) for one in summaries]
         more = len(found) - len(rows)
         parts: list[Node] = [tag("ol", rows)]

@@ -320,6 +320,11 @@ class SessionLines:
         self._kept: SessionStates[SessionLine] = SessionStates(_READ)
         self._fresh: list[Derived] = []  # rows that the log does not keep yet
 
+    @property
+    def rows(self) -> Rows | None:
+        """Which rows the log keeps for these lines; None if it keeps none."""
+        return Rows(self._kind, FOLD_VERSION) if self._kind else None
+
     async def prefetch(self, summaries: Sequence[SessionSummary]) -> None:
         """Reads what the log keeps of sessions whose lines are asked for next.
 
@@ -347,11 +352,12 @@ class SessionLines:
             LogError: the log cannot be read.
         """
         log = self._log
-        if not self._kind or not isinstance(log, Ranked):
+        rows = self.rows
+        if rows is None or not isinstance(log, Ranked):
             return {}
         await self.keep()
         last = {one.session: one.position for one in summaries if self.at_hand(one) is None}
-        found = await log.numbers(Rows(self._kind, FOLD_VERSION), [*last]) if last else ()
+        found = await log.numbers(rows, [*last]) if last else ()
         return {
             one.session: Measured(one.position, one.numbers)
             for one in found

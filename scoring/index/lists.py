@@ -12,7 +12,9 @@ from anyio.lowlevel import checkpoint
 
 from ...engine.errors import InvalidInput
 from ...engine.log.contract import SessionSummary
+from ...engine.log.ranked import Arrangement, Ranked
 from ...engine.log.session_states import SessionStates
+from ...engine.text import natural
 from .lines import AT_ONCE, Measured, SessionLine, SessionLines
 from .order import BEGUN, SessionOrder, Sortable
 from .query import SessionQuery
@@ -25,6 +27,7 @@ Key: TypeAlias = tuple[Sortable | None, int]
 
 _PATIENCE: Final = 0.2  # seconds that a page waits for a list that takes longer
 _KEPT: Final = 12  # lists
+_TURN: Final = 2000  # sessions that are taken between two turns of other tasks
 _MOST: Final = 300  # sessions in one message: if more have changed, the page is loaded again
 _KEY: Final = msgspec.json.Decoder(tuple[tuple[str | int, ...] | float | None, int])
 
@@ -77,10 +80,12 @@ class ListChange(NamedTuple):
 class SessionList:
     """The sessions of an index that meet a query, in an order.
 
+    A store that orders and selects sessions (``Ranked``) finds those that may meet the query, and the values that
+    they are sorted by. The list of all sessions in the order in which they began holds nothing.
+
     Args:
         index: the sessions.
-        lines: their lines, which are read for all sessions only if the query or the order is about
-            measurements.
+        lines: their lines, which are read only if the query or the order is about measurements.
         query: what the sessions have to meet.
         order: their order.
 
@@ -108,8 +113,10 @@ class SessionList:
         self._lines = lines
         self._needs_lines = self.query.needs_lines or order.needs_lines
         self._sign = -1 if order.descending else 1
+        self._whole = not self.query and not order.key
+        self._begun = False
         self._noticed = 0  # position of the log: what changed up to it is looked at, or due
-        self._due: dict[int, None] = {}  # places to be looked at again
+        self._due: dict[int, None] = {}  # places to be looked at
         self._having: list[tuple[Sortable, int]] = []
         self._lacking: list[int] = []
         self._keys: dict[int, Sortable | None] = {}
@@ -117,7 +124,7 @@ class SessionList:
         self._lock = anyio.Lock()
 
     def __len__(self) -> int:
-        return len(self._keys)
+        return self.looked if self._whole else len(self._keys)
 
     # --- keeping up -------------------------------------------------------------------------------
 
@@ -129,17 +136,55 @@ class SessionList:
         """
         async with self._lock:
             index, reached = self._index, self._index.position
-            if self.looked and index.loaded:
-                changed = index.changed_since(self._noticed) or ()
+            if not index.loaded:
+                return
+            if self._whole:
+                self.looked = self.revision = len(index)
+            elif not self._begun and isinstance(index.log, Ranked):
+                with anyio.CancelScope(
+                    shield=True
+                ):  # one query, which would else begin anew each time
+                    await self._ask(index.log)
+            elif self._begun:
+                changed = await index.changed_since(self._noticed) or ()
                 self._due |= dict.fromkeys(place for place in changed if place < self.looked)
-            self._noticed = reached
+            self._begun, self._noticed = True, reached
             while self._due:
                 await self._look_at([*self._due][:AT_ONCE])
+                await checkpoint()
             self.position = reached
             while self.looked < len(index):
                 await self._look_at(range(self.looked, min(self.looked + AT_ONCE, len(index))))
                 await checkpoint()
-            self.complete = index.loaded
+            self.complete = True
+
+    async def _ask(self, log: Ranked) -> None:
+        """Has the store find the sessions that may be in the list; some of them are to be looked at."""
+        index, query, order, rows = self._index, self.query, self.order, self._lines.rows
+        until, filtered = len(index), bool(query)
+        wanted = Arrangement(by=order.column, conditions=query.conditions, rows=rows)
+        late: set[str] = set()
+        if order.needs_lines and not filtered:
+            late.update(await log.outdated(*rows) if rows else index.names)
+        for at, (session, value) in enumerate(await log.arranged(wanted)):
+            place = index.place(session)
+            if place is None or place >= until:
+                continue  # it is new, and looked at as such
+            if filtered or session in late:
+                self._due[place] = None
+                continue
+            known = natural(value) if isinstance(value, str) else value
+            self._keys[place] = known
+            if known is None:
+                self._lacking.append(place)
+            else:
+                self._having.append((known, self._sign * place))
+            if at % _TURN == 0:
+                await checkpoint()
+        self._sorted = False
+        self._lacking.sort()
+        self.looked = until
+        self.revision += 1
 
     async def soon(self) -> None:
         """As ``refresh``, but for a moment only: the rest is left for the next time."""
@@ -148,16 +193,16 @@ class SessionList:
 
     async def _look_at(self, places: Sequence[int]) -> None:
         """Looks at sessions; if it is cancelled, those that it has looked at count."""
-        summaries, query, lines = self._index.summaries, self.query, self._lines
+        query, lines = self.query, self._lines
+        summaries = await self._index.read(places)
         measured: Mapping[str, Measured] = {}
         if self._needs_lines:
-            met = [summaries[place] for place in places if query.admits(summaries[place])]
+            met = [summary for summary in summaries if query.admits(summary)]
             if query.asks_reviews:
                 await lines.prefetch(met)
             else:
                 measured = await lines.measured(met)
-        for place in places:
-            summary = summaries[place]
+        for place, summary in zip(places, summaries, strict=True):
             line: SessionLine | Measured | None = None
             listed = query.admits(summary)
             if listed and self._needs_lines:
@@ -169,14 +214,14 @@ class SessionList:
                     listed = query.admits_line(line)
             self._drop(place)
             if listed:
-                self._put(place, self._value(place, line))
+                self._put(place, self._value(place, summary, line))
             self._due.pop(place, None)
             self.looked = max(self.looked, place + 1)
 
-    def _value(self, place: int, line: SessionLine | Measured | None) -> Sortable | None:
-        if not self.order.key:
-            return place
-        return self.order.value(self._index.summaries[place], line)
+    def _value(
+        self, place: int, summary: SessionSummary, line: SessionLine | Measured | None
+    ) -> Sortable | None:
+        return self.order.value(summary, line) if self.order.key else place
 
     def _put(self, place: int, value: Sortable | None) -> None:
         self._keys[place] = value
@@ -210,6 +255,8 @@ class SessionList:
 
     def key(self, place: int) -> Key | None:
         """The key of a session by its place in the index; None if it is not in the list."""
+        if self._whole:
+            return (place, place) if place < self.looked else None
         return (self._keys[place], place) if place in self._keys else None
 
     def rank(self, place: int) -> int | None:
@@ -219,6 +266,10 @@ class SessionList:
 
     def places(self, start: int = 0, end: int | None = None) -> Iterator[int]:
         """The places in the index of the sessions from one rank to before another."""
+        if self._whole:
+            ranks = range(start, len(self) if end is None else min(end, len(self)))
+            yield from (len(self) - 1 - rank for rank in ranks) if self.order.descending else ranks
+            return
         self._sort()
         count = len(self._having)
         for rank in range(start, len(self) if end is None else min(end, len(self))):
@@ -227,13 +278,14 @@ class SessionList:
             else:
                 yield abs(self._having[count - 1 - rank if self.order.descending else rank][1])
 
-    def page(self, size: int, *, after: Key | None = None, before: Key | None = None) -> Page:
+    async def page(self, size: int, *, after: Key | None = None, before: Key | None = None) -> Page:
         """The sessions that follow a key, or the last ones before one; else the first.
 
         If sessions come, go or move meanwhile, no other session is shown twice or left out.
 
         Raises:
             InvalidInput: the key belongs to another order.
+            LogError: the log cannot be read.
         """
         start = 0 if after is None else self._rank(after, behind=True)
         end = start + size
@@ -241,18 +293,22 @@ class SessionList:
             end = self._rank(before, behind=False)
             start = max(end - size, 0)
         places = [*self.places(start, end)]
-        return Page(
-            [self._index.summaries[place] for place in places],
-            self.key(places[0]) if places else None,
-            self.key(places[-1]) if places else None,
-            start > 0,
-            end < len(self),
+        first, last = (
+            [self.key(place) for place in (places[0], places[-1])] if places else [None] * 2
         )
+        more = end < len(self)
+        return Page(await self._index.read(places), first, last, start > 0, more)
 
     def _rank(self, key: Key, *, behind: bool) -> int:
         """How many sessions come before a key; ``behind`` it, with the key's own session."""
-        self._sort()
         value, place = key
+        if self._whole:
+            if value != place:
+                raise InvalidInput("this page belongs to another order: begin at the first")
+            passed = place + (behind != self.order.descending)
+            before = len(self) - passed if self.order.descending else passed
+            return min(max(before, 0), len(self))
+        self._sort()
         if value is None:
             return len(self._having) + bisect_left(self._lacking, place + behind)
         try:
@@ -315,8 +371,8 @@ class SessionLists:
         while True:
             await shown.soon()
             reached = shown.position  # the list may not have had the time for all changes
-            places = index.changed_since(position, _MOST) if index.loaded else []
-            keys = [(index.summaries[place].session, shown.key(place)) for place in places or ()]
+            places = await index.changed_since(position, _MOST) if index.loaded else []
+            keys = [(index.names[place], shown.key(place)) for place in places or ()]
             change = ListChange(
                 position=max(reached, position) if index.loaded else position,
                 rows=[(session, key) for session, key in keys if key is not None],

@@ -116,7 +116,8 @@ class _Search:
         given: set[str] = set()
         offset = 0
         while True:
-            names = await log.arranged(wanted(limit=size, offset=offset))
+            found = await log.arranged(wanted(limit=size, offset=offset))
+            names = [one.session for one in found]
             for at in range(0, len(names), AT_ONCE):
                 batch = [one for one in names[at : at + AT_ONCE] if one not in given]
                 admitted = filter(query.admits, await log.summaries(batch))

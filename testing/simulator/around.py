@@ -314,8 +314,8 @@ async def _check_rank(
         asked = Arrangement(
             by=f"{ROW}{number}", descending=descending, limit=limit, rows=Rows(kind, 1)
         )
-        found = await log.arranged(asked)
-        require(list(found) == wanted[:limit], f"sessions are in the order of a number: {found}")
+        found = [one.session for one in await log.arranged(asked)]
+        require(found == wanted[:limit], f"sessions are in the order of a number: {found}")
 
 
 def check_addresses() -> None:

@@ -22,10 +22,13 @@ from ..ranked import (
     NUMBERS,
     ROW,
     TEXTS,
+    Arranged,
     Arrangement,
     RowNumbers,
     Rows,
+    SessionGroup,
     first_keys,
+    groups_in,
     label_in,
     meeting,
 )
@@ -357,11 +360,11 @@ class Reader:
         """See ``Ranked.outdated``."""
         return await self.call(partial(outdated, schema=self._schema, kind=kind, version=version))
 
-    async def arranged(self, wanted: Arrangement) -> list[str]:
+    async def arranged(self, wanted: Arrangement) -> list[Arranged]:
         """See ``Ranked.arranged``."""
         return await self.call(partial(self._arranged, wanted=wanted))
 
-    async def _arranged(self, connection: Connection, wanted: Arrangement) -> list[str]:
+    async def _arranged(self, connection: Connection, wanted: Arrangement) -> list[Arranged]:
         schema, by, rows = self._schema, wanted.by, wanted.rows
         kept = wanted.needs_rows and await is_readable(connection, schema)
         values: list[object] = [*rows] if rows is not None and kept else []
@@ -377,19 +380,36 @@ class Reader:
             turned = partial(first_keys, descending=wanted.descending, limit=wanted.upto)
             first = await anyio.to_thread.run_sync(turned, texts, text_of)
             keys = first[wanted.offset :]
-            query = f"SELECT key, session FROM {schema}.summaries WHERE key = ANY($1::bigint[])"
-            names = {row[0]: row[1] for row in await connection.fetch(query, keys)}
-            return [names[key] for key in keys]
+            query = (
+                f"SELECT key, session, {column} FROM {schema}.summaries "
+                "WHERE key = ANY($1::bigint[])"
+            )
+            named = {
+                key: Arranged(session, (text if text_of is None else text_of(text)) or None)
+                for key, session, text in await connection.fetch(query, keys)
+            }
+            return [named[key] for key in keys]
         turn = "DESC" if wanted.descending else "ASC"
         if by.startswith(ROW):
             number = DIALECT.number.format(int(by.removeprefix(ROW)))
+            number = number if kept else "NULL"
             order = f"{number} {turn} NULLS LAST, " if kept else ""
         else:
-            order = f"{NUMBERS[by]} {turn}, " if by else ""
+            number = NUMBERS[by] if by else "NULL"
+            order = f"{number} {turn}, " if by else ""
         limit = "ALL" if wanted.limit is None else int(wanted.limit)
         part = f"LIMIT {limit} OFFSET {int(wanted.offset)}"
-        query = f"SELECT s.session FROM {source} ORDER BY {order}s.key {part}"
-        return [session for (session,) in await connection.fetch(query, *values)]
+        query = f"SELECT s.session, {number} FROM {source} ORDER BY {order}s.key {part}"
+        return [Arranged(*row) for row in await connection.fetch(query, *values)]
+
+    async def groups(self) -> list[SessionGroup]:
+        """See ``Ranked.groups``."""
+        query = (
+            "SELECT task, state, labels, count(*), max(position) "
+            f"FROM {self._schema}.summaries GROUP BY task, state, labels"
+        )
+        rows = await self.call(lambda connection: connection.fetch(query))
+        return groups_in((row[0], row[1], row[2], row[3], row[4]) for row in rows)
 
     async def unread_texts(self, version: int) -> list[str]:
         """See ``Searchable.unread_texts``."""

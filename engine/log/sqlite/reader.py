@@ -24,8 +24,11 @@ from ..ranked import (
     NUMBERS,
     ROW,
     TEXTS,
+    Arranged,
     Arrangement,
+    SessionGroup,
     first_keys,
+    groups_in,
     label_in,
     meeting,
 )
@@ -84,7 +87,10 @@ _SUMMARIES = """
 SELECT key, session, task, instance, labels, %s AS state, events, version, opened, last, position
 FROM sessions s"""
 _NAMED = """
-SELECT s.session FROM json_each(?) chosen JOIN sessions s ON s.key = chosen.value ORDER BY chosen.key"""
+SELECT s.session, s.%s FROM json_each(?) chosen JOIN (%s) s ON s.key = chosen.value
+ORDER BY chosen.key"""
+_GROUPS = """
+SELECT task, state, labels, count(*), max(position) FROM (%s) GROUP BY task, state, labels"""
 
 _CHECKSUMS = "SELECT position, crc FROM events WHERE position > ? AND position <= ?"
 _MISPLACED = """
@@ -336,7 +342,7 @@ class Reader:
             raise SessionNotFound(session, where)
         return summary_of(row)
 
-    def arranged(self, wanted: Arrangement) -> list[str]:
+    def arranged(self, wanted: Arrangement) -> list[Arranged]:
         """Sessions by a property of their summaries or rows; see ``Ranked.arranged``."""
         execute = self.connection.execute
         by, rows = wanted.by, wanted.rows
@@ -352,20 +358,32 @@ class Reader:
             found = execute(f"SELECT s.key, s.{column} FROM {source} ORDER BY s.key", values)
             text_of = label_in(by.removeprefix(LABEL)) if labelled else None
             keys = first_keys(found, text_of, descending=wanted.descending, limit=wanted.upto)
-            keys = keys[wanted.offset :]
-            names = execute(_NAMED, (msgspec.json.encode(keys).decode(),))
-            return [session for (session,) in names]
+            named = execute(
+                _NAMED % (column, self._listing()),
+                (msgspec.json.encode(keys[wanted.offset :]).decode(),),
+            )
+            return [
+                Arranged(session, (text if text_of is None else text_of(text)) or None)
+                for session, text in named
+            ]
         if by.startswith(ROW):
             number = DIALECT.number.format(int(by.removeprefix(ROW))) if kept else "NULL"
             order = f"number {turn} NULLS LAST, key"
             query = f"SELECT s.session, s.key, {number} AS number FROM {source}"
         else:
             order = f"number {turn}, key" if by else "key"
-            query = f"SELECT s.session, s.key, {NUMBERS[by] if by else 0} AS number FROM {source}"
+            number = NUMBERS[by] if by else "NULL"
+            query = f"SELECT s.session, s.key, {number} AS number FROM {source}"
         limit = -1 if wanted.limit is None else wanted.limit
         part = {**values, "limit": limit, "offset": wanted.offset}
-        ordered = f"SELECT session FROM ({query}) ORDER BY {order} LIMIT :limit OFFSET :offset"
-        return [session for (session,) in execute(ordered, part)]
+        ordered = (
+            f"SELECT session, number FROM ({query}) ORDER BY {order} LIMIT :limit OFFSET :offset"
+        )
+        return [Arranged(*row) for row in execute(ordered, part)]
+
+    def groups(self) -> list[SessionGroup]:
+        """All sessions, counted by task, state and labels; see ``Ranked.groups``."""
+        return groups_in(self.connection.execute(_GROUPS % self._listing()))
 
     def summaries(self, sessions: Sequence[str]) -> list[SessionSummary]:
         """The summaries of some sessions, in the order in which they are named."""

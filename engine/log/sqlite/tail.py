@@ -18,7 +18,7 @@ from ..contract import Derived, SessionSummary
 from ..parts import Part, check_count
 from ..process import OwnProcess, keep_in_forks
 from ..publisher import Publisher
-from ..ranked import Arrangement, RowNumbers, Rows
+from ..ranked import Arranged, Arrangement, RowNumbers, Rows, SessionGroup
 from ..searched import Phrases
 from .derived import find_keys, outdated, read_numbers, read_rows
 from .file import Settings, translate
@@ -131,9 +131,13 @@ class LogReader:
         """See ``Ranked.outdated``."""
         return await self.call(outdated, self._reader.connection, kind, version)
 
-    async def arranged(self, wanted: Arrangement) -> list[str]:
+    async def arranged(self, wanted: Arrangement) -> list[Arranged]:
         """See ``Ranked.arranged``."""
         return await self.call(self._reader.arranged, wanted)
+
+    async def groups(self) -> list[SessionGroup]:
+        """See ``Ranked.groups``."""
+        return await self.call(self._reader.groups)
 
     async def numbers(self, rows: Rows, sessions: Sequence[str]) -> list[RowNumbers]:
         """See ``Ranked.numbers``."""

@@ -11,7 +11,7 @@ import anyio
 from anyio.lowlevel import checkpoint
 
 from ....engine.events import AlertSent
-from ....engine.log.contract import EventLog
+from ....engine.log.contract import EventLog, SessionSummary
 from ....engine.log.session_states import SessionStates
 from ....scoring.index.sessions import SessionIndex
 from ....scoring.trajectory.options import Options
@@ -117,24 +117,20 @@ class AlertHistory:
             index = self._index
             if not index.loaded:
                 return
-            reached, summaries = index.position, index.summaries
-            if self.position is None:
-                self._due = sorted(range(len(summaries)), key=lambda at: summaries[at].position)
-            else:
-                changed = index.changed_since(self.position, len(index)) or []
-                self._due += reversed(changed)
+            reached = index.position
+            changed = await index.changed_since(self.position or 0) or []
+            self._due += reversed(changed)
             self.position = reached
-            missing = len(summaries) - len(self._read)
+            missing = len(index) - len(self._read)
             self._read.extend(0 for _ in range(missing))
             self._counts.extend(0 for _ in range(missing))
             while self._due:
-                await self._look(self._due[-1])
-                self._due.pop()
-                if len(self._due) % _AT_ONCE == 0:
-                    await checkpoint()
+                for summary in reversed(await index.read(self._due[-_AT_ONCE:])):
+                    await self._look(self._due[-1], summary)
+                    self._due.pop()
+                await checkpoint()
 
-    async def _look(self, place: int) -> None:
-        summary = self._index.summaries[place]
+    async def _look(self, place: int, summary: SessionSummary) -> None:
         if self._read[place] >= summary.position:
             return  # it was due twice
         reached = summary.position

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from typing import Final, final
 
 import anyio
@@ -102,9 +102,10 @@ async def alert_messages(
         if revision != history.revision:
             revision = history.revision
             found = history.page(size, before)
+            titles = await _titles(index, {row.firing.session for row in found})
             rows = {
                 _name(row.firing.key, row.firing.session): fired_row(
-                    row, _title(index, row.firing.session)
+                    row, titles.get(row.firing.session, "")
                 ).text
                 for row in found
             }
@@ -129,14 +130,14 @@ async def alert_messages(
         await anyio.sleep(_SLOWER * workbench.limits.pace)
 
 
-def _title(index: SessionIndex, session: str) -> str:
-    """The short title of a session, and its agent; empty if the list has not come to it."""
-    place = index.place(session)
-    if place is None:
-        return ""
-    summary = index.summaries[place]
-    agent = shorten(summary.group.get("agent", ""), _AGENT)
-    return f"{title_of(summary)}{agent and f', {agent}'}"
+async def _titles(index: SessionIndex, sessions: Collection[str]) -> Mapping[str, str]:
+    """The short titles of those sessions that the list has come to, each with its agent."""
+    places = [place for name in sessions if (place := index.place(name)) is not None]
+    found: dict[str, str] = {}
+    for summary in await index.read(places):
+        agent = shorten(summary.group.get("agent", ""), _AGENT)
+        found[summary.session] = f"{title_of(summary)}{agent and f', {agent}'}"
+    return found
 
 
 def _name(*parts: object) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
-from itertools import islice
 from typing import Final, final
 
 import anyio.to_thread
@@ -18,6 +17,7 @@ from starlette.routing import Route
 from ....engine.errors import InvalidInput, SessionNotFound
 from ....engine.log.contract import SessionSummary
 from ....engine.log.exchange.jsonl_export import to_jsonl
+from ....engine.log.ranked import Condition
 from ....scoring.display.texts import is_virtual
 from ...http.responses import as_json
 from ...http.sse import EventStream
@@ -105,10 +105,9 @@ class _Routes:
 
     async def _forking(self, summary: SessionSummary) -> Forking:
         """Whether a fork can be made of a session, and of what there is to choose."""
-        index = self._workbench.sessions
-        same = [one for one in index.summaries if one.task == summary.task]
+        same = await self._workbench.sessions.labels_of(summary.task)
         found = {
-            name: sorted({value for one in same if is_kind(value := one.group.get(name, ""))})
+            name: sorted({value for one in same if is_kind(value := one.get(name, ""))})
             for name in ("agent", "user")
         }
         refused = ""
@@ -206,14 +205,16 @@ class _Routes:
     async def _forks_of(self, summary: SessionSummary) -> list[ForkLine]:
         """The forks of a session: they have its task and its instance."""
         index, lines = self._workbench.sessions, self._workbench.lists.lines
-        alike = (
-            one
-            for one in reversed(index.summaries)
-            if one.task == summary.task
-            and one.instance == summary.instance
-            and one.session != summary.session
-        )
-        found = [ForkLine(one, await lines.line(one)) for one in islice(alike, _ALIKE)]
+        found: list[ForkLine] = []
+        alike = [
+            Condition(by=(key,), texts=(getattr(summary, key),)) for key in ("task", "instance")
+        ]
+        async for one in index.newest(*alike):
+            same = (one.task, one.instance) == (summary.task, summary.instance)
+            if same and one.session != summary.session:
+                found.append(ForkLine(one, await lines.line(one)))
+            if len(found) == _ALIKE:
+                break
         return [one for one in found if one.line.row.forked_from == summary.session]
 
     async def raw(self, request: Request) -> Response:

@@ -72,7 +72,8 @@ class _Routes:
             found = self._lists.of(query, address.order)
             await found.soon()
             complete = found.complete
-            shown = found.page(workbench.limits.page, after=address.after, before=address.before)
+            size = workbench.limits.page
+            shown = await found.page(size, after=address.after, before=address.before)
             rows = await self._drawn(shown.sessions, address, query)
             if shown.before and shown.first:
                 before = paged(address, before=shown.first)

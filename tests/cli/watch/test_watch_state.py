@@ -38,7 +38,7 @@ async def settle(watched: WatchedLog) -> None:
 
 def row_of(watched: WatchedLog, place: int) -> SessionLine:
     """The row of a session by its place in the log."""
-    return watched.row(watched.index.summaries[place].session)
+    return watched.row(watched.index.names[place])
 
 
 @asynccontextmanager

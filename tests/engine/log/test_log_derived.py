@@ -391,13 +391,18 @@ async def test_sessions_are_ranked_by_a_number_of_their_rows(ranking: str) -> No
         ranked = partial(Arrangement, by=f"{ROW}1", rows=Rows(FOLD, 1))
 
         async def best(*, descending: bool, limit: int) -> Sequence[str]:
-            return await log.arranged(ranked(descending=descending, limit=limit))
+            found = await log.arranged(ranked(descending=descending, limit=limit))
+            kept = {
+                one.session: one.numbers[1] for one in await log.numbers(Rows(FOLD, 1), [*"abcde"])
+            }
+            assert [one.value for one in found] == [kept.get(one.session) for one in found]
+            return [one.session for one in found]
 
         assert await best(descending=True, limit=9) == ["c", "a", "d", "e", "b"]
         assert await best(descending=False, limit=9) == ["e", "a", "d", "c", "b"]
         assert await best(descending=True, limit=2) == ["c", "a"]
         by_the_other = ranked(by=f"{ROW}0", descending=True, limit=1)
-        assert await log.arranged(by_the_other) == ["e"]
+        assert await log.arranged(by_the_other) == [("e", 5)]
         [found_b] = await log.numbers(Rows(FOLD, 1), ["b", "?"])
         assert found_b == RowNumbers("b", held[1].position, (2, None))
         assert not await log.numbers(Rows(FOLD, 2), ["b"])
@@ -421,7 +426,7 @@ async def test_sessions_are_arranged_by_a_property_of_their_summaries(ranking: s
 
         async def first(by: str, descending: bool = False, limit: int = 9) -> str:
             wanted = Arrangement(by=by, descending=descending, limit=limit)
-            return " ".join(await log.arranged(wanted))
+            return " ".join(one.session for one in await log.arranged(wanted))
 
         assert await first("session") == "S2 s9 s10"
         assert await first("session", True, 2) == "s10 s9"
@@ -433,5 +438,25 @@ async def test_sessions_are_arranged_by_a_property_of_their_summaries(ranking: s
         assert await first("position", True) == "S2 s9 s10"
         assert await first("events") == await first("events", True) == "s10 s9 S2"
         assert await first("state") == "s10 s9 S2"
+        assert await log.arranged(Arrangement()) == [("s10", None), ("s9", None), ("S2", None)]
+        by_label = await log.arranged(Arrangement(by="label:x"))
+        assert by_label == [("S2", "a"), ("s10", "b"), ("s9", None)]
+        by_instance = await log.arranged(Arrangement(by="instance", descending=True))
+        assert by_instance == [("s10", "eat"), ("S2", "Eat"), ("s9", None)]
+        assert await log.arranged(Arrangement(by="last", limit=1)) == [("S2", 28.0)]
         listed = {one.session: one async for one in log.sessions()}
         assert [*await log.summaries(["s9", "?", "S2"])] == [listed["s9"], listed["S2"]]
+
+
+async def test_sessions_are_counted_by_what_they_are(ranking: str) -> None:
+    async with open_log(ranking) as log:
+        assert isinstance(log, Ranked)
+        assert await log.groups() == []
+        for session, labels in (("a", {"x": "1"}), ("b", {}), ("c", {"x": "1"})):
+            opened = SessionOpened(
+                task="t", instance="", participants=(), clock="utc", config={"group": labels}
+            )
+            await log.append(session, [Draft(opened, "engine", "environment", 0.0)])
+        await log.forget("b")
+        found = sorted(await log.groups())
+        assert found == [("", "forgotten", {}, 1, 2), ("t", "open", {"x": "1"}, 2, 3)]

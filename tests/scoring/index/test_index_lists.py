@@ -65,14 +65,14 @@ async def test_pages_hold_each_session_once_forwards_and_backwards(sort: str) ->
         index = await index_of(log, tasks)
         listing = SessionList(index, SessionLines(log), parse_query([]), parse_order(sort))
         await listing.refresh()
-        pages = [listing.page(5)]
+        pages = [await listing.page(5)]
         while pages[-1].after:
-            pages.append(listing.page(5, after=pages[-1].last))
+            pages.append(await listing.page(5, after=pages[-1].last))
         found = [one.session for page in pages for one in page.sessions]
         assert len(found) == 23
         assert len(set(found)) == 23
         for page, following in pairwise(pages):
-            assert listing.page(5, before=following.first).sessions == page.sessions
+            assert (await listing.page(5, before=following.first)).sessions == page.sessions
         tasks.cancel_scope.cancel()
 
 
@@ -85,16 +85,16 @@ async def test_a_list_keeps_up_and_a_page_stays_where_it_was() -> None:
             index, SessionLines(log), parse_query(["utility=0.2.."]), parse_order("-utility")
         )
         await listing.refresh()
-        first = listing.page(3)
+        first = await listing.page(3)
         assert [one.session for one in first.sessions] == ["s-9", "s-8", "s-7"]
         await put(log, 10, utility=0.95)
         await put(log, 11, utility=0.65)
         await put(log, 12, utility=0.1)
         await loaded(index, log)
         await listing.refresh()
-        second = listing.page(3, after=first.last)
+        second = await listing.page(3, after=first.last)
         assert [one.session for one in second.sessions] == ["s-11", "s-6", "s-5"]
-        assert listing.page(1).sessions[0].session == "s-10"
+        assert (await listing.page(1)).sessions[0].session == "s-10"
         assert len(listing) == 10
         tasks.cancel_scope.cancel()
 
@@ -140,7 +140,7 @@ async def test_tolerances_are_filtered_by_records() -> None:
             index, SessionLines(log), parse_query(["tau=1"]), parse_order("session")
         )
         await listing.refresh()
-        assert [one.session for one in listing.page(9).sessions] == ["s-0", "s-1", "s-2"]
+        assert [one.session for one in (await listing.page(9)).sessions] == ["s-0", "s-1", "s-2"]
         tasks.cancel_scope.cancel()
 
 
@@ -205,7 +205,7 @@ async def test_a_session_is_read_on_where_a_list_had_no_time_for_it_and_where_it
             await listing.soon()
         assert (len(listing), listing.complete) == (0, False)
         await listing.refresh()
-        assert [one.session for one in listing.page(9).sessions] == ["s"]
+        assert [one.session for one in (await listing.page(9)).sessions] == ["s"]
         written = len(script.records)
         script.output("another plan")
         await put_records(log, script.records[written:])

@@ -268,7 +268,7 @@ async def test_a_store_that_selects_gives_what_reading_all_gives(
                 assert found == whole[:limit], (text, by, limit)
             kept = SessionList(index, SessionLines(log), query, order or BEGUN)
             await kept.refresh()
-            assert [one.session for one in kept.page(30).sessions] == whole, (text, by)
+            assert [one.session for one in (await kept.page(30)).sessions] == whole, (text, by)
         for key, sign in product((*SORT_KEYS, "sort"), ("", "-")):
             order = parse_order(sign + key)
             whole = [found.session async for found in select(read, parse_query([]), order)]
