@@ -150,7 +150,7 @@ def memory_row(sessions: int, repeat: int) -> Row:
     """Peak memory of sessions that all run at once, of the bare kernel's with as many."""
     ours, bare = [], []
     for _ in range(repeat):
-        # The disk makes no difference to memory, and would take most of the time.
+        # In memory: the disk would take most of the time and does not change the result.
         ours.append(measure("scripted", sessions, sessions, "sqlite:///{path}", MEMORY).peak)
         bare.append(measure("bare", sessions, sessions, "{path}", MEMORY).peak)
     return compare(

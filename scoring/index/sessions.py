@@ -64,7 +64,9 @@ class SessionIndex:
         self._upto = 0  # when they were counted: the position of the log
         self._firsts: dict[int, int] = {}  # position of the first record by place, if it is known
         self._touched: dict[str, int] = {}  # sessions whose summaries have to be read again
-        self._turned: dict[str, dict[str, int]] = {}  # where they were opened or closed
+        self._turned: dict[
+            str, dict[str, int]
+        ] = {}  # when they were opened or closed: kind and position
         self._due = anyio.Event()
         self._news = anyio.Event()
 
