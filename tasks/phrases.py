@@ -72,7 +72,7 @@ class Phrases:
         Raises:
             KeyError: there is no such key, or a field is missing.
         """
-        text = words.choice(self._openings) + words.choice(self._variants[key]).format(**fields)
+        text = words.choice(self._openings) + words.choice(self.variants(key, **fields))
         return text[:1].upper() + text[1:]
 
 

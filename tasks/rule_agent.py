@@ -6,6 +6,7 @@ from the view: the request, the messages, the outcomes of its own actions, and t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 from typing import Generic, Literal, Protocol, TypeAlias, TypeVar, final
 
@@ -18,7 +19,16 @@ from ..users.manner import is_query
 from .phrases import sentences
 from .views import announced, awaits_answer, nudged, owes_reply, unannounced, words_of
 
-__all__ = ("HAND_OVER", "LOOK", "Planner", "Question", "RuleAgent", "Standing", "explained")
+__all__ = (
+    "HAND_OVER",
+    "LOOK",
+    "SETTLED",
+    "Planner",
+    "Question",
+    "RuleAgent",
+    "Standing",
+    "explained",
+)
 
 K = TypeVar("K")
 
@@ -26,10 +36,30 @@ _ANYTHING = (
     "Is there anything else that I should know?",
     "Do you have any other wishes for this?",
 )
-LOOK = "Please have a look, and tell me if anything should be different."
-"""Ends a report that asks no question."""
+LOOK = (
+    "Please have a look, and tell me if anything should be different.",
+    "Have a look, and tell me what you would like to change.",
+    "Please see whether that is what you want, and tell me if not.",
+    "Take a look, please, and say if something is not right yet.",
+    "Please check it, and let me know if anything is wrong or missing.",
+)
+"""Ends a report on a new output that asks no question."""
+SETTLED = (
+    "Tell me if anything should be different.",
+    "Let me know if you want anything changed.",
+    "If something is missing, just tell me.",
+    "Say so if there is something else that I can do.",
+)
+"""Ends a report that asks no question, if the output is still the same."""
 HAND_OVER = "That is as far as I get; please take it from here, and change whatever you like."
 """Ends a report that leaves the rest to the human."""
+
+_DRAFT = (
+    "There is a first draft now.",
+    "A first version is there to look at.",
+    "I have put up a first draft.",
+)
+"""Before a question beside a draft that was not announced yet."""
 
 _MEANT = ("I mean this:", "Let me ask it again:", "What I would like to know:", "In short:")
 """Openings of a question that was not understood."""
@@ -85,15 +115,22 @@ class RuleAgent(Generic[K]):
 
     Args:
         planner: the planner of the task.
-        look: ends a report without a question.
+        look: ways to end a report on a new output without a question.
+        settled: ways to end one if the output is still the same.
         hand_over: ends the report that leaves the rest to the human.
     """
 
     def __init__(
-        self, planner: Planner[K], *, look: str = LOOK, hand_over: str = HAND_OVER
+        self,
+        planner: Planner[K],
+        *,
+        look: Sequence[str] = LOOK,
+        settled: Sequence[str] = SETTLED,
+        hand_over: str = HAND_OVER,
     ) -> None:
         self._planner = planner
         self._look = look
+        self._settled = settled
         self._hand_over = hand_over
 
     async def step(self, view: View, *, alone: bool) -> Decision:
@@ -150,7 +187,10 @@ class RuleAgent(Generic[K]):
         if (meant := explained(view)) is not None:
             return meant
         question = self._planner.question(self._planner.know(view), words_of(view))
-        return None if question is None or not question.first else Decision((Say(question.text),))
+        if question is None or not question.first:
+            return None
+        draft = f"{words_of(view).choice(_DRAFT)} " if unannounced(view) else ""
+        return Decision((Say(f"{draft}{question.text}"),))
 
     async def report(self, view: View, *, final: bool) -> Decision:
         """A report without a question."""
@@ -158,8 +198,10 @@ class RuleAgent(Generic[K]):
         if (meant := explained(view)) is not None:
             return meant
         standing = _standing(view, updated=unannounced(view))
-        said = self._planner.report(known, words_of(view), standing)
-        return Decision((Say(f"{said} {self._hand_over if final else self._look}"),))
+        words = words_of(view)
+        said = self._planner.report(known, words, standing)
+        end = self._hand_over if final else self._end(standing, words)
+        return Decision((Say(f"{said} {end}".rstrip()),))
 
     async def act(self, view: View) -> Decision:
         """The next actions or the next output, or the end."""
@@ -173,10 +215,14 @@ class RuleAgent(Generic[K]):
 
     def _announcement(self, view: View, known: K, *, updated: bool) -> str:
         """A report with the next question."""
-        words = words_of(view)
-        said = self._planner.report(known, words, _standing(view, updated=updated))
+        words, standing = words_of(view), _standing(view, updated=updated)
+        said = self._planner.report(known, words, standing)
         question = self._planner.question(known, words)
-        return f"{said} {question.text if question else self._look}"
+        return f"{said} {question.text if question else self._end(standing, words)}".rstrip()
+
+    def _end(self, standing: Standing, words: Random) -> str:
+        """The end of a report without a question."""
+        return words.choice(self._settled if standing == "unchanged" else self._look)
 
 
 def explained(view: View) -> Decision | None:

@@ -15,7 +15,7 @@ from ..engine.session.view import View
 from ..engine.text import text_of
 from ..users.deferrals import is_deferral, say_deferral
 from ..users.judgement import Felt, is_loss, rated
-from ..users.manner import fresh, plain
+from ..users.manner import SATISFIED, fresh, plain
 from ..users.personas import Persona
 from ..users.simulated import Changing, UserIntent
 from .views import (
@@ -58,7 +58,6 @@ _SOON, _LATE = 3.0, 20.0
 """Seconds after which they do."""
 
 
-_SATISFIED: Final = "satisfied with the output"
 _SETTLED: Final = "settles for it, with something left open"
 
 _IN_VAIN: Final = 10
@@ -178,7 +177,7 @@ class RuleUser(Generic[S]):
                 if isinstance(why, str) and why:
                     return Decision((Finish(why),))
                 open_ = self._person.wrong(state, view.snapshot_text) > 0
-                return Decision((Finish(_SETTLED if open_ else _SATISFIED),))
+                return Decision((Finish(_SETTLED if open_ else SATISFIED),))
         return NOTHING
 
     def _leaves(self, view: View, state: S, persona: Persona) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from random import Random
-from typing import final
+from typing import TYPE_CHECKING, TypeVar, final
 
 from ..engine.events import MessageSent, SnapshotTaken
 from ..engine.files import Contents, output_text
@@ -11,8 +11,12 @@ from ..engine.rounds import is_act
 from ..engine.session.decisions import Act, Submit
 from ..engine.session.view import ActionSeen, View
 
+if TYPE_CHECKING:
+    from _typeshed import SupportsLenAndGetItem
+
 __all__ = (
     "Outcomes",
+    "Words",
     "announced",
     "asked_last",
     "awaits_answer",
@@ -35,9 +39,42 @@ __all__ = (
 )
 
 
-def words_of(view: View) -> Random:
+_T = TypeVar("_T")
+
+
+@final
+class Words(Random):
+    """Random numbers whose choice among texts prefers those that the actor has said least often.
+
+    It is a ``Random``, so that all that draws from one can be given it.
+
+    Args:
+        view: the actor's.
+    """
+
+    def __init__(self, view: View) -> None:
+        super().__init__(turn_seed(view))
+        self._view = view
+        self._said: str | None = None
+
+    def choice(self, seq: SupportsLenAndGetItem[_T]) -> _T:
+        """One of them; of texts, one that is said least often so far."""
+        options = [seq[index] for index in range(len(seq))]
+        times = [self._times(one) if isinstance(one, str) else 0 for one in options]
+        if any(times):
+            options = [one for one, n in zip(options, times, strict=True) if n == min(times)]
+        return super().choice(options)
+
+    def _times(self, text: str) -> int:
+        if self._said is None:
+            self._said = "\n".join(own_messages(self._view)).lower()
+        found = text.strip().lower()
+        return self._said.count(found) if found else 0
+
+
+def words_of(view: View) -> Words:
     """Random numbers for what an actor does next, the same while a decision is reconsidered."""
-    return Random(turn_seed(view))
+    return Words(view)
 
 
 def turn_seed(view: View) -> str:

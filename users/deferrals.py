@@ -10,21 +10,21 @@ __all__ = ("DEFERRALS", "is_deferral", "say_deferral")
 
 DEFERRALS: Final = (
     "Whatever you think is best.",
-    "I don't remember.",
+    "You choose for me.",
     "You decide, please.",
     "I leave that to you.",
     "Up to you.",
     "Doesn't matter to me.",
     "That's your call.",
     "Your choice.",
-    "I can't recall right now.",
-    "Can't remember, sorry.",
+    "I have no strong opinion on that.",
+    "I'd rather you decided that.",
 )
 """Answers that leave a decision to the other."""
 
 _DEFERRING = re.compile(
-    r"whatever you (?:think|like|prefer)|\byou decide|\bup to you\b|\byour (?:call|choice)\b|"
-    r"\b(?:don't|can't|do not|cannot) (?:really )?(?:remember|recall)|\bno (?:preference|wish)\b|"
+    r"whatever you (?:think|like|prefer)|\byou (?:decided?|choose)\b|\bup to you\b|\byour (?:call|choice)\b|"
+    r"\b(?:don't|can't|do not|cannot) (?:really )?(?:remember|recall)|\bno (?:preference|wish|strong opinion)\b|"
     r"\bleave (?:that|it|this) to you\b|\bsurprise me\b|\b(?:doesn't|does not) matter to me\b"
 )
 

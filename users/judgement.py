@@ -4,7 +4,7 @@
 
 The gain is the change in utility as they estimate it, from -1 to 1: for each of their wishes, how likely the
 output meets it, before and after. The minutes are those of reading what others wrote since their last act, and
-of typing that act. The rating is ``s``, rounded, within 1 to 5.
+of typing that act; the request is not counted. The rating is ``s``, rounded, within 1 to 5.
 """
 
 from __future__ import annotations
@@ -91,11 +91,11 @@ _WORSE: Final = (
 )
 _SAME: Final = (
     "I see no movement on {about}.",
-    "Still nothing on {about}.",
+    "Still not there on {about}.",
     "Still not right: {about}.",
     "No change on {about}.",
     "We are where we were on {about}.",
-    "I wait in vain for something on {about}.",
+    "I still cannot accept it as it is: {about}.",
 )
 _IDLE: Final = (
     "That brought me nothing.",
@@ -109,7 +109,7 @@ _CHANGED: Final = (
     "It is different now, but no better on {about}.",
     "Changes, but none that helps with {about}.",
     "Another version, and still not right on {about}.",
-    "It has changed, with nothing done about {about}.",
+    "It has changed, and I am still not content with {about}.",
 )
 _SHUFFLED: Final = (
     "It has changed, but I cannot see what for.",
@@ -118,10 +118,10 @@ _SHUFFLED: Final = (
     "I see changes, and no gain in them.",
 )
 _FIRST: Final = (
-    "A start. Still to come: {about}.",
+    "A start. Still to be put right: {about}.",
     "A first version, not yet right on {about}.",
     "Something to work with, except for {about}.",
-    "It is a beginning, and I miss something on {about}.",
+    "It is a beginning, and I still have something to say on {about}.",
 )
 _BEGUN: Final = (
     "A start that I can work with.",
@@ -163,6 +163,17 @@ _COSTLY: Final = (
     "A lot to read and to write for so little.",
     "Not worth the time that it took me.",
 )
+
+
+_LITTLE: Final = (
+    "That was not much of a step.",
+    "A small thing, and no more than that.",
+    "I had hoped for a little more.",
+    "It helps me less than I thought.",
+)
+
+_MUCH: Final = 0.4
+"""Points that a round costs from which people speak of the effort."""
 
 
 class Felt(msgspec.Struct, frozen=True):
@@ -252,11 +263,14 @@ def rated(one: Felt, view: View, persona: Persona) -> Rate:
         if record.actor == view.me and is_act(record):
             since, acts = record.version, acts + 1
             event = record.event
-            typed = count_words(event.text) if isinstance(event, MessageSent) else 0
+            typed = 0
+            if isinstance(event, MessageSent) and event.text != view.request:
+                typed = count_words(event.text)
     heard = [m for m in view.messages if m.actor != view.me and m.version > since]
     read = sum(count_words(message.text) for message in heard)
     free = one.value - persona.strictness
-    value = free - persona.effort_cost * (read / _READS + typed / _TYPES)
+    cost = persona.effort_cost * (read / _READS + typed / _TYPES)
+    value = free - cost
     again = _is_asked_again(view, since)
     given = min(5, max(1, round(value - again * _AGAIN)))
     words = one.words
@@ -264,7 +278,7 @@ def rated(one: Felt, view: View, persona: Persona) -> Rate:
         if again:
             words = _AGAIN_WORDS
         elif round(free) >= PRODUCTIVE:
-            words = _COSTLY
+            words = _COSTLY if cost >= _MUCH else _LITTLE
     chance = Random(f"{view.seed}/{view.me}/{acts}/rating")
     return Rate(given, fresh(words, _reasons(view), chance) if words else "")
 

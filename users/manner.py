@@ -19,6 +19,7 @@ from ..engine.rounds import PRODUCTIVE, is_act, is_unproductive
 from ..engine.session.decisions import Approve, Decision, Finish, Rate, Say, Verb
 from ..engine.session.view import View
 from ..engine.text import count_words
+from .cognition.mind import MOODS
 from .deferrals import is_deferral
 from .personas import Persona
 from .simulated import UserIntent, UserMind
@@ -27,11 +28,14 @@ __all__ = (
     "ADDED",
     "CHECKING",
     "QUERIES",
+    "RETHOUGHT",
+    "SATISFIED",
     "Mannered",
     "fresh",
     "gives_up",
     "is_open",
     "is_query",
+    "mistaken",
     "plain",
 )
 
@@ -85,14 +89,24 @@ CHECKING: Final = (
 
 _COMPLAINTS: Final = (
     "That did not help me.",
+    "This does not help me at all.",
+    "That was not helpful.",
+    "This is no use to me.",
+    "That is disappointing.",
+    "This did not help at all.",
+)
+"""After a round that was worth nothing."""
+
+_FRUSTRATED: Final = (
     "This is frustrating, it gets no better.",
     "You are not listening to me.",
     "We are going round in circles, that is annoying.",
-    "That was a waste of my time.",
     "This is getting frustrating.",
-    "This does not help me at all.",
+    "That was a waste of my time.",
     "Honestly, I am disappointed.",
 )
+"""After several rounds in a row that were worth nothing."""
+
 _PRAISE: Final = (
     "Great, thank you!",
     "Thank you, that is good.",
@@ -103,19 +117,43 @@ _PRAISE: Final = (
     "Thanks, that helps a lot.",
     "Excellent, that is a good step.",
 )
+"""Before an answer, or a report on their own work."""
+
+_THANKS: Final = (
+    "Thanks, that is better.",
+    "Good, that part is fine now.",
+    "Thank you for that.",
+    "That was good work.",
+    "Thanks, we are getting there.",
+    "Good so far, thank you.",
+)
+"""Before something that is still open."""
+
 _ASIDES: Final = (
     "I have thought about it a little more since then.",
     "Let me say this as clearly as I can.",
     "This matters more to me than it may seem.",
     "I am saying this so that we understand each other.",
-    "There is a point that I keep coming back to.",
-    "I had to look at this twice before I saw it.",
+    "Here is one point that is on my mind.",
+    "I want to be open with you about this.",
     "I hope that this is not too much trouble.",
     "I would rather tell you now than at the end.",
-    "It is only one point, but it bothers me.",
+    "I have gone through it, and here is what I think.",
     "I know that this is a lot to ask.",
 )
 """Before what a person says of an output."""
+
+_CURIOUS: Final = (
+    "There is something that I would like to know.",
+    "I have one more question.",
+    "Something else interests me.",
+    "Here is what I am curious about.",
+    "I would like to understand one more thing.",
+    "Let me ask something.",
+    "One thing is not clear to me yet.",
+    "This may be easy for you to find out.",
+)
+"""Before a question."""
 
 _EARLY: Final = (
     "I should have mentioned this at the very beginning.",
@@ -136,16 +174,15 @@ _MUSINGS: Final = (
     "I will try to be as clear as I can.",
     "I have not thought about this very much so far.",
     "I will answer this as well as I can.",
-    "Let me see how I can put this best.",
-    "Let me think.",
+    "I have to guess a little here.",
 )
 """Before an answer."""
 
 _READING: Final = (
-    "It took me a moment to read all of this.",
-    "I have just read all of what you sent me.",
+    "It took me a moment to read your message.",
+    "I have just read what you sent me.",
     "That was quite a lot to read for me.",
-    "I have gone through all of your message now.",
+    "Your message took me a while.",
 )
 """After a long message."""
 
@@ -166,6 +203,22 @@ _AGAIN: Final = (
     "Let me repeat that:",
     "I will say it again:",
 )
+RETHOUGHT: Final = (
+    "I have changed my mind on something.",
+    "I see something differently now.",
+    "I have to take something back.",
+    "I have to correct what I said before.",
+)
+"""Before what a person said otherwise before; also after an answer."""
+
+_MISTAKEN: Final = (
+    "You mean {about}, I guess.",
+    "That is about {about}, I suppose.",
+    "If I get you right, this is about {about}.",
+    "I take it that you are asking about {about}.",
+)
+"""Before an answer to a question that was taken for another one."""
+
 _REFUSALS: Final = (
     "No, I would rather not.",
     "No, please leave that for now.",
@@ -179,16 +232,23 @@ _REFUSALS: Final = (
 ADDED: Final = tuple(
     dict.fromkeys(
         (
-            *(*_ASKING, *CHECKING, *_COMPLAINTS, *_PRAISE, *_AGAIN),
-            *(*_ASIDES, *_EARLY, *_MUSINGS, *_READING, *_WORK),
+            *(*_ASKING, *CHECKING, *_COMPLAINTS, *_FRUSTRATED, *_PRAISE, *_THANKS, *_AGAIN),
+            *(*_ASIDES, *_CURIOUS, *_EARLY, *_MUSINGS, *_READING, *_WORK),
         )
     )
 )
 """Every sentence that can be added to a message."""
 
 _REPLY: Final = re.compile(
-    r"\W*(?:yes|yeah|sure|no|nothing|none|please do|go on|ok(?:ay)?)\b", re.IGNORECASE
+    r"\W*(?:(?:well|hmm?|right|okay), )?(?:yes|yeah|sure|no|nothing|none|please do|go on|ok(?:ay)?(?!, ))\b",
+    re.IGNORECASE,
 )
+_UNWILLING: Final = re.compile(
+    r"\b(?:don't|do not) know\b|\bno idea\b|\bnot sure\b|\bjust (?:tell|give) me\b|\bnot now\b|\bskip (?:that|it)\b|"
+    r"\bI'd rather (?:do|not)\b",
+    re.IGNORECASE,
+)
+"""How a message says that there is no answer, or that one is refused: nothing is added to it."""
 
 _CONSENT: Final = re.compile(
     r"\W*(?:yes|yeah|sure|please do|go on|ok(?:ay)?)\b(?:\W+\w+){0,3}\W*", re.IGNORECASE
@@ -205,8 +265,8 @@ _OPEN: Final = re.compile(
 )
 """A question that leaves everything open, so that people do not ask what it means."""
 
-_LONG: Final = 30
-"""Words of a message that take a moment to read."""
+_LONG: Final = 80
+"""Words of a message that take a while to read."""
 
 _HOPES: Final = 3
 """Messages, the request included, after which people complain about a missing output."""
@@ -217,8 +277,21 @@ _FED_UP: Final = 15
 _LET_DOWN: Final = 3
 """Unproductive rounds in a row, without any question, after which a person who leaves has given up."""
 
+_ANNOYED: Final = 2
+"""Unproductive rounds in a row, before the last one, after which people are frustrated."""
+
 _PLEASED: Final = ("satisfied", "settles")
 """How a person's reason begins if they have what they wanted, or enough of it."""
+
+_WORDS: Final = 5
+"""Words of a sentence that is not said twice by chance."""
+
+_ENDS: Final = re.compile(r"(?<=[.!?])\s")
+_OPENED: Final = re.compile(r"[\w', ]{1,40}: ")
+"""How a message begins that has an opening of its own."""
+
+SATISFIED: Final = "satisfied with the output"
+"""A person's reason to end if nothing is open any more."""
 
 _SAME: Final = 4
 """How often in a row the agent may say the same thing to no effect before a person gives up."""
@@ -258,6 +331,11 @@ def fresh(texts: Sequence[str], said: Sequence[str], words: Random) -> str:
     return words.choice(new or texts)
 
 
+def mistaken(about: str, answer: str, words: Random) -> str:
+    """An answer of a person who takes a question for one about something else."""
+    return f"{words.choice([text.format(about=about) for text in _MISTAKEN])} {answer}"
+
+
 @final
 class Mannered:
     """A ``UserMind`` that talks as people do; one for each session.
@@ -288,24 +366,24 @@ class Mannered:
         words = Random(_seed(view))
         if intent == "answer":
             decision = self._answered(decision, view, persona, words)
-        if any(isinstance(verb, Finish) for verb in decision.verbs) and (
-            _is_let_down(view) or await self._is_disappointed(decision, view, persona)
-        ):
-            decision = msgspec.structs.replace(
-                decision, verbs=tuple(_given_up(verb) for verb in decision.verbs)
-            )
+        if any(isinstance(verb, Finish) for verb in decision.verbs):
+            rating = await self._mind.rate(view, persona) if _has_acted(view) else None
+            verbs = tuple(_ended(verb, view, rating) for verb in decision.verbs)
+            decision = msgspec.structs.replace(decision, verbs=verbs)
         said = [verb for verb in decision.verbs if isinstance(verb, Say)]
         if len(said) != 1 or is_query(said[0].text) or _REPLY.match(said[0].text):
             return decision  # a yes or a no comes first
         text = said[0].text
-        if is_deferral(text):
-            return decision  # a deferral says all that there is to say
+        if is_deferral(text) or _UNWILLING.search(text):
+            return decision  # that says all that there is to say
         alone = intent == "feedback" and len(decision.verbs) == 1
         situation = _situation(decision, view, intent)
         before, after = await self._around(text, view, persona, words, situation)
         last = _last_statement(view)
         if alone and view.snapshot is not None and last and words.random() < persona.repeats:
             before, text, after = fresh(_AGAIN, _own(view), words), last, ""
+        elif _repeats(text, view):
+            before, after = fresh(_AGAIN, _own(view), words), ""
         whole = " ".join(part for part in (before, text, after) if part)
         if whole == text:
             return decision
@@ -339,18 +417,6 @@ class Mannered:
             return Decision((Say(fresh(QUERIES, own, words)),))
         return decision
 
-    async def _is_disappointed(self, decision: Decision, view: View, persona: Persona) -> bool:
-        """Whether the last round before they leave made it worse, or left something they wanted open."""
-        if not _has_acted(view):
-            return False
-        rating = await self._mind.rate(view, persona)
-        if rating is None or not is_unproductive(rating.rating):
-            return False
-        pleased = any(
-            isinstance(verb, Finish) and verb.detail.startswith(_PLEASED) for verb in decision.verbs
-        )
-        return not pleased or rating.rating == 1
-
     async def _around(
         self, text: str, view: View, persona: Persona, words: Random, situation: _Situation
     ) -> tuple[str, str]:
@@ -360,35 +426,40 @@ class Mannered:
         before, after = [], ""
         if feels < max(persona.complains, persona.praises) and _has_acted(view):
             rating = await self._mind.rate(view, persona)
-            value = PRODUCTIVE if rating is None else rating.rating
+            felt = rating is not None and rating.explanation not in MOODS
+            value = rating.rating if rating is not None and felt else PRODUCTIVE
             hopes = view.snapshot is None and len(own) <= _HOPES
             if is_unproductive(value) and feels < persona.complains and not hopes:
-                before.append(fresh(_COMPLAINTS, own, words))
+                texts = _FRUSTRATED if _unproductive(view, _ANNOYED) else _COMPLAINTS
+                before.append(fresh(texts, own, words))
             elif value > PRODUCTIVE and feels < persona.praises:
-                before.append(fresh(_PRAISE, own, words))
+                texts = _PRAISE if situation.answers or situation.works else _THANKS
+                before.append(fresh(texts, own, words))
         if situation.questions and "?" not in text and puts < persona.questions:
             question = fresh(situation.questions, own, words)
             if situation.answers:
                 after = question
             else:
                 before.append(question)
-        elif aside < share * persona.asides:
-            before.append(fresh(situation.asides, own, words))
+        elif not before and aside < share * persona.asides and not _OPENED.match(text):
+            texts = _CURIOUS if "?" in text and not situation.works else situation.asides
+            before.append(fresh(texts, own, words))
         return " ".join(before), after
 
 
 class _Situation(NamedTuple):
-    """The questions and asides that fit a message, and whether it is an answer."""
+    """The questions and asides that fit a message, and whether it is an answer or a report on one's work."""
 
     questions: tuple[str, ...]
     asides: tuple[str, ...]
     answers: bool = False
+    works: bool = False
 
 
 def _situation(decision: Decision, view: View, intent: UserIntent) -> _Situation:
     """What fits: a report on one's work, an answer, or an unprompted message."""
     if len(decision.verbs) > 1 or _has_worked(view):
-        return _Situation((), _WORK)
+        return _Situation((), _WORK, works=True)
     last = view.messages[-1] if view.messages else None
     heard = last is not None and last.actor != view.me and count_words(last.text) >= _LONG
     read = _READING if heard else ()
@@ -404,10 +475,18 @@ def gives_up(view: View) -> bool:
     return _unproductive(view, _FED_UP)
 
 
-def _is_let_down(view: View) -> bool:
-    """Whether their last messages changed nothing, although the agent had asked nothing."""
+def _is_let_down(view: View, last: Rate | None) -> bool:
+    """Whether their last messages changed nothing, although the agent had asked nothing.
+
+    Args:
+        view: theirs.
+        last: the rating of the last round, if it is not in the view yet.
+    """
     heard = [one.text for one in view.messages if one.role == "agent"][-_LET_DOWN:]
-    return _unproductive(view, _LET_DOWN) and not any("?" in text for text in heard)
+    if any("?" in text for text in heard):
+        return False
+    worse = last is not None and is_unproductive(last.rating)
+    return _unproductive(view, _LET_DOWN) or (worse and _unproductive(view, _LET_DOWN - 1))
 
 
 def _is_going_round(view: View) -> bool:
@@ -424,12 +503,29 @@ def _unproductive(view: View, rounds: int) -> bool:
     return len(last) == rounds and all(map(is_unproductive, last))
 
 
-def _given_up(verb: Verb) -> Verb:
-    """The verb; an end becomes one out of disappointment."""
+def _ended(verb: Verb, view: View, last: Rate | None) -> Verb:
+    """The verb; an end follows from what the person thinks of the last rounds.
+
+    They have given up if these changed nothing, if the last one made it worse, or if something that they
+    wanted is left open after a round that was worth nothing.
+    """
     if not isinstance(verb, Finish) or verb.reason != "finished":
         return verb
-    detail = "nothing comes of it" if verb.detail.startswith(_PLEASED) else verb.detail
-    return Finish(detail, "abandoned")
+    worth = None if last is None else last.rating
+    disappointed = worth is not None and is_unproductive(worth)
+    pleased = verb.detail.startswith(_PLEASED)
+    if _is_let_down(view, last) or (disappointed and (not pleased or worth == 1)):
+        return Finish("nothing comes of it" if pleased else verb.detail, "abandoned")
+    if disappointed and verb.detail == SATISFIED:
+        return Finish("settles for it, since nothing more comes of it")
+    return verb
+
+
+def _repeats(text: str, view: View) -> bool:
+    """Whether the person has said a part of a message before, word for word; not in their request."""
+    said = "\n".join(_own(view)[1:]).lower()
+    parts = (part.strip().lower() for part in _ENDS.split(text))
+    return any(len(part.split()) >= _WORDS and part in said for part in parts)
 
 
 def _has_worked(view: View) -> bool:

@@ -243,7 +243,9 @@ _SPEC: TaskSpec[World] = TaskSpec(
     case=_case,
     environment=DataEnvironment,
     utility=lambda world: data_utility(world.instance),
-    agent=lambda habits: RuleAgent(DataPlanner(habits), look=LOOK, hand_over=HAND_OVER),
+    agent=lambda habits: RuleAgent(
+        DataPlanner(habits), look=LOOK, settled=("",), hand_over=HAND_OVER
+    ),
     control=shipped_rules(__package__),
     others={
         REPORT_DUMPER: ("a bad example: a whole report at once, and no word on it", ReportDumper)

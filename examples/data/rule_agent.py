@@ -176,8 +176,8 @@ def _turned(ruling: Ruling, known: Known) -> Rulings:
 # --- the rule-driven analyst's assistant ----------------------------------------------------------
 
 
-LOOK = "Please have a look."
-"""The end of a message that asks nothing; it is short because every word costs attention."""
+LOOK = ("Please have a look.", "Have a look, please.", "See what you think.")
+"""Ends of a message on a new report that asks nothing; short, because every word costs attention."""
 
 HAND_OVER = "That is as far as I get."
 """The end of its last message."""

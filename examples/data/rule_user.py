@@ -19,7 +19,7 @@ from ...engine.text import lines_of
 from ...tasks.phrases import spelled
 from ...tasks.views import awaits_reaction, is_working, outcomes, own_messages, trait, unannounced
 from ...users.judgement import QUESTION, Felt, felt, questioned
-from ...users.manner import plain
+from ...users.manner import mistaken, plain
 from ...users.personas import Persona
 from .analysis import Sheet, claims_of, query_for, sheet_of
 from .attention import OWN_ANALYSIS, Reading
@@ -55,6 +55,15 @@ _NAMES: Final[Mapping[Kind, str]] = {
     "channel": "the channels for {about}",
     "quality": "the quality of the {about}",
 }
+_RULED: Final[Mapping[Ruling, str]] = {
+    "pilot": "the first wave",
+    "staff": "our own people",
+    "zeros": "the lowest ratings",
+    "airport": "the stores for travellers",
+    "within": "how to compare",
+}
+"""An analyst's word for what a ruling is about, in none of the words by which rulings are read."""
+
 _COUNTING: Final = "what counts and what does not"
 _LEARNED: Final = (
     "Now I know about {about}.",
@@ -180,8 +189,10 @@ class DataPerson:
             return HUMAN.say("long", words)
         if state.wants.goal == state.profile.pivot and _lacks_advice(state):
             return say_advice_wish(state.wants.goal, words)
+        learned = state.reading.believed != state.before.believed
         for topic in _open(state):
-            return say_topic(topic, state.profile.names.subject, words, odd=odd)
+            subject = state.profile.names.subject
+            return say_topic(topic, subject, words, odd=odd, learned=learned)
         if _lacks_advice(state):
             return say_advice_wish(state.wants.goal, words)
         return None
@@ -191,7 +202,9 @@ class DataPerson:
         odd = words.random() < persona.ambiguous
         rulings = asked_rulings(question)
         if rulings and words.random() < persona.mishears:
-            rulings = tuple(r for r in RULINGS if r not in rulings)[:1]
+            other = next(r for r in RULINGS if r not in rulings)
+            said = self._rule(state, other, words, odd=odd)
+            return mistaken(_RULED[other], said, words)
         if rulings:
             return self._rule(state, rulings[0], words, odd=odd)
         offer = self._messages.proposed(question) if self._messages else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 from typing import Final
 
 import msgspec
@@ -12,11 +13,11 @@ from ...engine.session.view import View
 from ...tasks.views import asked_last, own_messages
 from .language.advice import read_questions
 from .language.profiles import CAUSES, HEARD, Profile, read_profile
-from .perception import VISIBLE, Perception
+from .perception import GOALS, VISIBLE, Perception
 from .plan import Plan, try_plan
-from .world.household import TOPICS, Topic
+from .world.household import TOPICS, Topic, Wishes
 
-__all__ = ("Client", "problems", "see", "stirred", "untold")
+__all__ = ("Client", "hopeless", "problems", "see", "stirred", "untold")
 
 _SMALL: Final = 60
 """A chance of fewer per cent than this makes a client think again."""
@@ -26,6 +27,9 @@ _FOLK_RULE: Final = 4.0
 
 _MARGIN: Final = 1.3
 """Multiple of their bearable loss above which a loss that was estimated by that rule is too high."""
+
+_AMOUNTS: Final[tuple[Topic, ...]] = ("cushion", "cover")
+"""The topics on which advisers state what a plan has, in the unit of the wish."""
 
 _ALMOST: Final = 0.95
 """Share of a wished sum that is close enough to it."""
@@ -43,6 +47,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
         asked: its topics.
         told: the last thing that they said plainly on each topic.
         hinted: topics on which they have said something, plainly or not.
+        swayed: topics on which they have only hinted at what they held before.
         ignored: topics on which they have told what they hold before the agent last said something.
         understood: their wishes as the agent last stated them, by topic.
         current: the figures of the plan that stands, as far as they were taken in.
@@ -50,6 +55,9 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
         edits: they are one who would change a plan themselves.
         explains: the topic on which they have changed the plan, until they have said so.
         accepted: topics on which they go along with what the first plan proposed.
+        protested: goals of which they have said that the chance is too small.
+        chances: the chances of their goals in per cent, as they last took them in.
+        chances_before: the same when they last said something.
         tired: they have read enough.
         heard: whether others have talked to them yet.
         done: names of their own task actions that are resolved, with what was found.
@@ -64,6 +72,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     asked: tuple[Topic, ...]
     told: Mapping[Topic, int]
     hinted: frozenset[Topic]
+    swayed: frozenset[Topic]
     ignored: frozenset[Topic]
     understood: Mapping[Topic, int]
     current: Mapping[Topic, float]
@@ -71,6 +80,9 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     edits: bool
     explains: Topic | None
     accepted: frozenset[Topic]
+    protested: frozenset[Topic]
+    chances: Mapping[Topic, float]
+    chances_before: Mapping[Topic, float]
     tired: bool
     heard: bool
     done: Mapping[str, JSON]
@@ -83,8 +95,9 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def changed(self) -> list[Topic]:
-        """Topics on which they hold something else than they have told."""
-        return [topic for topic, value in self.told.items() if value != self.held[topic]]
+        """Topics on which they hold something else than they have told, or hinted at."""
+        told = [topic for topic, value in self.told.items() if value != self.held[topic]]
+        return [*told, *(topic for topic in TOPICS if topic in self.swayed)]
 
 
 def see(view: View, taken: Perception, profile: Profile) -> Client:
@@ -110,13 +123,17 @@ def see(view: View, taken: Perception, profile: Profile) -> Client:
         asked=read_questions(question),
         told=dict(taken.told),
         hinted=frozenset(taken.hinted),
+        swayed=frozenset(moved_on & taken.hinted) - taken.told.keys(),
         ignored=frozenset(t for t, value in taken.heeded.items() if value == held[t]),
         understood=dict(taken.understood),
         current=dict(taken.current),
         seen=dict(taken.seen),
         edits=taken.edits,
         explains=taken.explains,
-        accepted=taken.accepted - moved_on,
+        accepted=taken.accepted - moved_on - _seen_to_fail(taken.current, profile.holds),
+        protested=frozenset(taken.protested),
+        chances=dict(taken.chances),
+        chances_before=dict(taken.chances_before),
         tired=taken.tired,
         heard=len(sent) >= taken.talk,
         done={a.name: a.resolved.observation for a in actions if a.resolved is not None},
@@ -150,6 +167,22 @@ def problems(client: Client, plan: Plan | None, *, current: bool = True) -> tupl
     for topic, value in client.understood.items():
         wrong[topic] = wrong.get(topic, False) or value != client.held[topic]
     return tuple(topic for topic, is_ in wrong.items() if is_ and topic not in client.accepted)
+
+
+def hopeless(client: Client) -> Mapping[Topic, float]:
+    """The goals that they are unlikely to reach by the figures that they took in, with the chance in per cent."""
+    return {
+        topic: client.chances[topic]
+        for topic in GOALS
+        if client.held[topic] and client.chances.get(topic, 100.0) < _SMALL
+    }
+
+
+def _seen_to_fail(current: Mapping[Topic, float], holds: Wishes) -> frozenset[Topic]:
+    """The topics on which a figure that they took in shows that the plan has less than they want."""
+    return frozenset(
+        topic for topic in _AMOUNTS if current.get(topic, inf) < _ALMOST * getattr(holds, topic)
+    )
 
 
 def untold(client: Client) -> list[Topic]:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, final
 
-from ...engine.events import ActionResolved, MessageSent, SnapshotTaken
+from ...engine.events import ActionResolved, MessageSent, ProfileChanged, SnapshotTaken
 from ...engine.session.view import ActionSeen, View
 from ...engine.text import count_words, text_of
 from ...tasks.views import own_messages, trait
-from .language.advice import Figure, read_figures, read_understood
-from .language.statements import read_facts
+from .language.advice import Figure, read_figures, read_questions, read_understood
+from .language.statements import read_answer, read_facts
 from .plan import Plan, try_plan
 from .world.household import Topic
 
-__all__ = ("VISIBLE", "Perception")
+__all__ = ("GOALS", "VISIBLE", "Perception")
 
 _TAKEN_IN: Final = 2
 """Figures of one message that a client takes in; the others pass them by."""
@@ -40,6 +40,12 @@ _TYPING: Final = 4
 
 _TALK: Final = (2, 5)
 """The client's own messages before others talk to them, at least and at most."""
+
+GOALS: Final[tuple[Topic, ...]] = ("age", "study")
+"""The goals of which advisers state a chance."""
+
+_PROTEST: Final = "chance of "
+"""Is in what they say of a chance that is too small."""
 
 VISIBLE: Final[tuple[Topic, ...]] = ("cushion", "project", "cover", "prepay", "study")
 """Topics that have a separate line in a plan."""
@@ -69,6 +75,9 @@ class Perception:
         edits: they are one who would change a plan themselves.
         explains: the topic on which they have changed the plan, until they have said so.
         accepted: topics on which they go along with what the first plan proposed.
+        protested: goals of which they have said that the chance is too small.
+        chances: the chances of their goals in per cent, as they last took them in.
+        chances_before: the same when they last said something.
     """
 
     def __init__(self, view: View) -> None:
@@ -91,6 +100,10 @@ class Perception:
         self.current: dict[Topic, float] = {}
         self.seen: dict[Topic, tuple[float, float]] = {}
         self.accepted: frozenset[Topic] = frozenset()
+        self.protested: set[Topic] = set()
+        self.chances: dict[Topic, float] = {}
+        self.chances_before: dict[Topic, float] = {}
+        self._asked: tuple[Topic, ...] = ()
 
     @property
     def tired(self) -> bool:
@@ -110,6 +123,8 @@ class Perception:
                 self._say(event.text)
             elif isinstance(event, ActionResolved) and event.action in view.actions:
                 self._look(view.actions[event.action])
+            elif isinstance(event, ProfileChanged):
+                self.chances.clear()  # of what they wanted before
         self._read = len(view.records)
 
     def _take_plan(self, text: str, *, mine: bool) -> None:
@@ -127,6 +142,7 @@ class Perception:
     def _read_message(self, text: str, version: int) -> None:
         """Reads another participant's message."""
         self._words += count_words(text)
+        self._asked = read_questions(text)
         self.heeded = dict(self.told)
         self.understood.update({fact.topic: fact.value for fact in read_understood(text)})
         for figure in read_figures(text)[:_TAKEN_IN]:
@@ -136,11 +152,19 @@ class Perception:
     def _say(self, text: str) -> None:
         """Notes their own message."""
         self.explains = None
+        self.chances_before = dict(self.chances)
         self._words += _TYPING * count_words(text)
-        for fact in read_facts(text):
+        facts = read_facts(text)
+        if not facts and len(self._asked) == 1:  # they know what they have answered
+            answer = read_answer(text, self._asked[0])
+            facts = () if answer is None else (answer,)
+        for fact in facts:
             self.hinted.add(fact.topic)
             if fact.sure:
                 self.told[fact.topic] = fact.value
+        if _PROTEST in text:
+            self.protested.add("study" if any(f.topic == "study" for f in facts) else "age")
+        self._asked = ()
 
     def _look(self, action: ActionSeen) -> None:
         """Takes in their own action: a projection."""
@@ -155,6 +179,8 @@ class Perception:
 
     def _take_in(self, figure: Figure, *, heartily: bool) -> None:
         self.current[figure.topic] = figure.value
+        if figure.topic in GOALS:
+            self.chances[figure.topic] = figure.value
         if heartily:
             low, high = self.seen.get(figure.topic, (figure.value, figure.value))
             self.seen[figure.topic] = (min(low, figure.value), max(high, figure.value))

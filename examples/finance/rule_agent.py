@@ -303,7 +303,8 @@ def _figures(known: Known, drafted: Draft, words: Random) -> list[str]:
     """The figures to show: new ones, and those never shown."""
     values, row, costs = known.values, drafted.row, known.finds.costs
     new = [topic for topic in _FIGURES if topic not in known.shown]
-    again = [topic for topic in _FIGURES if topic in known.fresh and topic not in new]
+    stale = {*known.fresh, *(("age",) if "income" in known.fresh else ())}
+    again = [topic for topic in _FIGURES if topic in stale and topic not in new]
     said = []
     for topic in (*again, *new)[:_AT_ONCE]:
         if topic == "loss":

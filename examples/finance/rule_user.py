@@ -16,12 +16,14 @@ from ...engine.events import JSON
 from ...engine.session.actors import Policy
 from ...engine.session.decisions import Act, ChangeProfile, Decision, Submit
 from ...engine.session.view import View
+from ...tasks.phrases import spelled
 from ...tasks.rule_user import HumanAlone, RuleUser, changing
 from ...tasks.views import last_act, output_before
 from ...users.judgement import LIKELY, TOLD, UNKNOWN, Felt, compare, first_output, questioned
+from ...users.manner import RETHOUGHT, mistaken
 from ...users.personas import Persona
 from ...users.simulated import Changing, UserMind
-from .client import Client, problems, see, stirred, untold
+from .client import Client, hopeless, problems, see, stirred, untold
 from .language.advice import read_understood
 from .language.profiles import read_profile, write_profile
 from .language.statements import AMBIGUOUS, Fact, say_accepted, say_fact, say_vaguely
@@ -134,6 +136,11 @@ _EDITED = (
     "I have corrected one line myself:",
     "You will see a figure of my own there:",
 )
+_TOO_SMALL: Final = (
+    "A chance of {chance}% is too small for me:",
+    "I cannot live with a chance of {chance}%:",
+    "With a chance of {chance}% I would not sleep well:",
+)
 _NAMES: Final[Mapping[Topic, str]] = {
     "loss": "the risk",
     "cushion": "the reserve",
@@ -195,6 +202,9 @@ class FinanceClient:
         if wrong:
             topic = words.choice(wrong)
             return self._say(state, topic, words, words.choice(_WRONG[topic]))
+        for goal, chance in hopeless(state).items():
+            if goal not in state.protested:
+                return self._protest(state, goal, chance, words)
         open_ = untold(state)
         if not open_:
             return None
@@ -202,18 +212,25 @@ class FinanceClient:
         return self._say_first(state, topic, persona, words)
 
     def answer(self, state: Client, question: str, persona: Persona, words: Random) -> str:
-        """Tells a changed wish first, if there is one; otherwise answers the question, if they follow it."""
-        if state.changed:
-            return self._say(state, state.changed[0], words, words.choice(_AGAIN))
+        """Answers the question, if they follow it, and tells a changed wish besides, if there is one."""
         asked = state.asked
-        if asked and words.random() < persona.mishears:
-            asked = (words.choice([topic for topic in TOPICS if topic not in asked]),)
         if not asked:
             return self.comment(state, persona, words) or _ALL
         topic = asked[0]
-        if topic in state.accepted and not problems(state, state.plan):
-            return say_accepted(words)
-        return self._say_first(state, topic, persona, words)
+        if words.random() < persona.mishears:
+            others = [one for one in TOPICS if one not in asked]
+            topic = words.choice([one for one in others if one not in state.told] or others)
+            return mistaken(_NAMES[topic], self._say_first(state, topic, persona, words), words)
+        changed = [one for one in state.changed if one != topic]
+        if topic in state.changed:
+            said = self._say(state, topic, words, words.choice(_AGAIN))
+        elif topic in state.accepted and not problems(state, state.plan):
+            said = say_accepted(words)
+        else:
+            said = self._say_first(state, topic, persona, words)
+        if not changed:
+            return said
+        return f"{said} {words.choice(RETHOUGHT)} {self._say(state, changed[0], words)}"
 
     def work(self, state: Client, persona: Persona, words: Random) -> Decision | None:
         """Corrects one line of the plan that does not fit, once."""
@@ -232,10 +249,17 @@ class FinanceClient:
             return False
         if state.tired:
             return "tired: they leave it at the plan that there is"
-        wrong = problems(state, state.plan)
+        wrong, small = problems(state, state.plan), hopeless(state)
         if persona.contentment < 1.0:
-            return len(wrong) <= (1.0 - persona.contentment) * len(TOPICS) and len(state.sent) > 2
-        return not wrong and not state.changed and len(untold(state)) <= persona.untold
+            enough = len(wrong) + len(small) <= (1.0 - persona.contentment) * len(TOPICS)
+            if enough and len(state.sent) > 2 and state.changed:
+                return "settles for it, without saying what they want now"
+            return enough and len(state.sent) > 2 and (not small or _resigned(small))
+        if wrong or state.changed or len(untold(state)) > persona.untold:
+            return False
+        if small:
+            return not (small.keys() - state.protested) and _resigned(small)
+        return True
 
     def rate(self, state: Client, view: View) -> Felt | None:
         """Compares how likely each wish is met now, and was met at the client's last act."""
@@ -250,11 +274,11 @@ class FinanceClient:
         since = last_act(view)
         stated = [m.text for m in view.messages if m.actor != view.me and m.version <= since]
         understood = {one.topic: one.value for text in stated for one in read_understood(text)}
-        then = msgspec.structs.replace(state, understood=understood)
+        then = msgspec.structs.replace(state, understood=understood, chances=state.chances_before)
         return compare(
             _met(then, try_plan(before), standing=before == state.output),
             now,
-            changed=before != state.output,
+            changed=before.strip() != state.output.strip(),
             about=about,
             complained=any(topic in state.ignored for topic in problems(state, state.plan)),
         )
@@ -276,6 +300,14 @@ class FinanceClient:
     def _say(self, state: Client, topic: Topic, words: Random, after: str = "") -> str:
         return say_fact(Fact(topic, state.held[topic]), words, state.profile.project, after)
 
+    def _protest(self, state: Client, goal: Topic, chance: float, words: Random) -> str:
+        """Objects to a chance that is too small, with what they want; first with what they have not said yet."""
+        asks = (
+            "income" if goal == "age" and state.told.get("income") != state.held["income"] else goal
+        )
+        began = words.choice([text.format(chance=f"{chance:.0f}") for text in _TOO_SMALL])
+        return self._say(state, asks, words, began)
+
     def _say_first(self, state: Client, topic: Topic, persona: Persona, words: Random) -> str:
         """States a wish: perhaps vaguely the first time, plainly after that."""
         vague = topic in AMBIGUOUS.keys and topic not in state.hinted and state.held[topic]
@@ -290,6 +322,7 @@ def _met(client: Client, plan: Plan | None, *, standing: bool) -> dict[str, floa
         client.accepted - client.told.keys()
     )  # they do not accept a proposal on a topic that they have raised
     wrong = problems(msgspec.structs.replace(client, accepted=settled), plan, current=standing)
+    small = hopeless(client)
     met: dict[str, float] = {}
     for topic, value in client.held.items():
         if value:
@@ -297,8 +330,14 @@ def _met(client: Client, plan: Plan | None, *, standing: bool) -> dict[str, floa
             known = topic in VISIBLE or topic in settled
             if known or client.understood.get(topic) == value:
                 likely = LIKELY
-            met[_NAMES[topic]] = 0.0 if topic in wrong else likely
+            met[_NAMES[topic]] = 0.0 if topic in wrong or topic in small else likely
     return met
+
+
+def _resigned(small: Mapping[Topic, float]) -> str:
+    """Why they leave although the chance of a goal is small."""
+    goals = spelled([_NAMES[goal] for goal in small])
+    return f"leaves it at that, although the chance is small for {goals}"
 
 
 def _pressed(state: Client, topic: Topic) -> bool:

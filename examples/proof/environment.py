@@ -49,9 +49,8 @@ _HUMAN: Final = frozenset({"Check", "Accept"})
 
 
 def _described(kind: type[msgspec.Struct]) -> ActionSpec:
-    spec = spec_of(kind)
-    whose = " Only for people." if spec.name in _HUMAN else ""
-    return msgspec.structs.replace(spec, description=f"{' '.join(spec.description.split())}{whose}")
+    spec = spec_of(kind, roles=("human",) if kind.__name__ in _HUMAN else ("human", "agent"))
+    return msgspec.structs.replace(spec, description=" ".join(spec.description.split()))
 
 
 ACTIONS: Final[Mapping[str, ActionSpec]] = {kind.__name__: _described(kind) for kind in _KINDS}

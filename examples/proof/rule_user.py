@@ -12,10 +12,11 @@ from ...engine.session.view import View
 from ...tasks.views import asked_last, awaits_reaction, output_before, own_messages, turn_seed
 from ...users.deferrals import say_deferral
 from ...users.judgement import LIKELY, TOLD, Felt, compare, first_output, questioned
+from ...users.manner import RETHOUGHT, mistaken
 from ...users.personas import Persona
 from .actions import reading_seconds
 from .environment import OVERLOOKED
-from .language.agent import Question, counterexamples_in, read_questions, taken_for_core
+from .language.agent import Asked, Question, counterexamples_in, read_questions, taken_for_core
 from .language.mathematician import (
     Heard,
     read_message,
@@ -251,6 +252,10 @@ _MENDS: Final = 2
 """Errors in one section after which those who act mend it themselves."""
 
 
+_TOPICS: Final[Mapping[Asked, str]] = {"core": "what matters most", "lemma": "the lemma"}
+"""Their words for what they take a question to be about."""
+
+
 @final
 class Mathematician:
     """The ``Person`` of proof; one for each session."""
@@ -353,7 +358,7 @@ class Mathematician:
         elif len(fresh) == 1 and state.said("gained", fresh[0]) < _REPEATS:
             yield say_labels("gained", fresh, words)
         elif state.taken is not None and fresh and state.said("core") <= _REPEATS:
-            yield say_labels("core", core, words)
+            yield self._say_core(state, words)
         for label in core:
             yield from self._about(state, label, words)
         if not state.said("lemma") and not persona.untold:
@@ -367,6 +372,14 @@ class Mathematician:
                 yield say_labels("minor", [label], words)
             elif label in state.document:
                 yield from self._about(state, label, words)
+
+    def _say_core(self, state: PersonState, words: Random) -> str:
+        """What matters most; if they said otherwise before, that they have changed their mind."""
+        core = state.wishes.core
+        told = [heard.labels for heard in state.told if heard.topic == "core"]
+        said = say_labels("core", core, words)
+        changed = bool(told) and not any({*core} <= {*labels} for labels in told)
+        return f"{words.choice(RETHOUGHT)} {said}" if changed else said
 
     def _about(self, state: PersonState, label: str, words: Random) -> Iterator[str]:
         """Their comments on one claim."""
@@ -387,12 +400,20 @@ class Mathematician:
             return next(self._comments(state, persona, words), "") or say_deferral(words)
         about = asked[0]
         if words.random() < persona.mishears:
-            about = Question("lemma" if about.about == "core" else "core")
+            other: Asked = "lemma" if about.about == "core" or state.said("core") else "core"
+            if other != about.about:
+                said = self._answered(state, Question(other), persona, words)
+                return mistaken(_TOPICS[other], said, words)
+        return self._answered(state, about, persona, words)
+
+    def _answered(
+        self, state: PersonState, about: Question, persona: Persona, words: Random
+    ) -> str:
         topic = about.about
         if topic in ("core", "form", "lemma") and words.random() < persona.ambiguous:
             return say_ambiguously(topic, words)
         if topic == "core":
-            return say_labels("core", state.wishes.core, words)
+            return self._say_core(state, words)
         if topic == "lemma":
             return say_lemma(state.wishes.lemma, words)
         if topic in ("form", "general") and about.label in state.stated:
@@ -435,7 +456,7 @@ class Mathematician:
         return compare(
             self._met(state, before),
             now,
-            changed=before != after,
+            changed=before.strip() != after.strip(),
             about=about,
             complained=any(state.doubts(label) for label in state.wanted),
         )

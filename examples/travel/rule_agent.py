@@ -179,8 +179,10 @@ class TravelPlanner:
         wishes = known.wishes
         draft = self._next(known)[1]
         stuck = standing == "unchanged" and draft is not None and bool(draft.unmet)
-        text = words.choice(_STUCK if stuck else _REPORTS[standing])
-        said = text.format(days=wishes.days, destination=wishes.destination)
+        texts = _STUCK if stuck else _REPORTS[standing]
+        said = words.choice(
+            [one.format(days=wishes.days, destination=wishes.destination) for one in texts]
+        )
         if self._habits.assumptions:
             heard = known.heard if standing == "first" else known.news
             said += say_understood(heard, words)

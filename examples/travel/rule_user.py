@@ -7,16 +7,17 @@ text of the plan and its own searches.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import ceil, inf
 from random import Random
 from typing import NamedTuple, final
 
 import msgspec
 
-from ...engine.events import JSON, ProfileChanged
+from ...engine.events import JSON, ProfileChanged, SnapshotTaken
 from ...engine.session.decisions import Act, ChangeProfile, Decision, Submit
 from ...engine.session.view import ActionSeen, MessageSeen, View
+from ...engine.text import text_of
 from ...tasks.kit import READ
 from ...tasks.phrases import spelled
 from ...tasks.rule_user import HumanAlone, RuleUser, changing
@@ -41,11 +42,19 @@ from ...users.judgement import (
     first_output,
     questioned,
 )
+from ...users.manner import RETHOUGHT, mistaken
 from ...users.personas import Persona
 from ...users.simulated import Changing
 from .language.facts import ANY, Fact, Slot
 from .language.hints import hint, hinted
-from .language.messages import name_of, say_fact, understand_message, understand_question
+from .language.messages import (
+    as_one,
+    name_of,
+    say_fact,
+    understand_message,
+    understand_question,
+    wordings,
+)
 from .language.plans import (
     PlanProblem,
     check_plan,
@@ -125,6 +134,8 @@ class TravellerState(msgspec.Struct, frozen=True, kw_only=True):
         asked: the slots that the agent has asked about since.
         edited: whether it has changed the plan and not said why.
         edits: whether it would, and has not done so yet.
+        changed: the wishes of which they have said something else before, and nothing since.
+        alone: whether they travel alone.
         misread: the wishes that the agent has just misstated, if the traveller noticed.
         granted: the slot of a wish that it thinks goes without saying.
         over: the price of the plan that stands, as the agent has stated it, if it is above the budget.
@@ -147,6 +158,8 @@ class TravellerState(msgspec.Struct, frozen=True, kw_only=True):
     edited: bool
     edits: bool
     insisted: frozenset[Slot]
+    changed: tuple[Fact, ...]
+    alone: bool
     misread: tuple[Fact, ...]
     granted: Slot | None
     over: int | None
@@ -230,6 +243,8 @@ class Traveller:
             wishes=goals.wishes,
             told=frozenset(spoken),
             insisted=frozenset(slot for slot, times in spoken.items() if times >= _INSISTS),
+            changed=goals.taken_back(view, spoken),
+            alone=any(fact.slot == "people" and fact.value == 1 for fact in goals.wishes),
             finds=self._finds,
             request=view.request,
             plan=view.snapshot_text,
@@ -275,7 +290,13 @@ class Traveller:
         return float(len(state.problems(output)))
 
     def comment(self, state: TravellerState, persona: Persona, words: Random) -> str | None:
-        """One wish: the one that they edited for, or that was misread, or the plan fails, or is new."""
+        """One wish: the one that they edited for, or that changed, or was misread, or the plan fails, or is new."""
+        text = self._comment(state, persona, words)
+        return as_one(text) if text and state.alone else text
+
+    def _comment(self, state: TravellerState, persona: Persona, words: Random) -> str | None:
+        if state.changed and not (state.plan and state.edited):
+            return _rethought(state.changed, words)
         if not state.plan:
             open_ = [fact for fact in state.untold if fact.slot != state.granted]
             return _put(words.choice(open_), state, persona, words) if open_ else None
@@ -290,10 +311,20 @@ class Traveller:
         return _put(state.unseen[0], state, persona, words) if state.unseen else None
 
     def answer(self, state: TravellerState, question: str, persona: Persona, words: Random) -> str:
-        """The wish that they were asked for, as far as they got the question; or that they have none."""
+        """The wish that they were asked for, as far as they got the question; or that they have none.
+
+        Besides, they say what has changed.
+        """
+        text = self._answer(state, persona, words)
+        changed = tuple(fact for fact in state.changed if fact.slot not in state.asked)
+        text = f"{text} {_rethought(changed, words)}" if changed else text
+        return as_one(text) if state.alone else text
+
+    def _answer(self, state: TravellerState, persona: Persona, words: Random) -> str:
         others = [fact for fact in state.untold if fact.slot not in state.asked]
-        if others and words.random() < persona.mishears:
-            return _put(others[0], state, persona, words, asked=True)
+        if state.asked and others and words.random() < persona.mishears:
+            said = _put(others[0], state, persona, words)
+            return mistaken(name_of(others[0].slot), said, words)
         fact = next((f for f in state.wishes if f.slot in state.asked), None)
         if fact is None and "generic" in state.asked:
             fact = next(iter(state.untold), None)
@@ -331,7 +362,12 @@ class Traveller:
             return False
         if persona.contentment < 1.0:
             tired = state.said > _ANSWERS or not state.asked
-            return tired and wrong <= (1.0 - persona.contentment) * len(state.wishes)
+            enough = tired and wrong <= (1.0 - persona.contentment) * len(state.wishes)
+            if enough and state.changed:
+                return "settles for it, without saying what they want now"
+            return enough
+        if state.changed:
+            return False
         heard = not state.misread and len(state.unseen) <= persona.untold
         if wrong or not (heard or state.tired):
             return False
@@ -354,7 +390,7 @@ class Traveller:
         return compare(
             self._met(state, view, before, since),
             now,
-            changed=state.plan != before,
+            changed=state.plan.strip() != before.strip(),
             about=about,
             complained=bool(state.told) and not state.asked,
         )
@@ -372,7 +408,7 @@ class Traveller:
             for fact in read_understood(message.text)
         }
         told = self._goals_of(view, state.profile).told(view)
-        drafts = [r.version for r in view.records if r.kind == "SnapshotTaken"]
+        drafts = list(_versions(view))
         met = {_GAPS: 0.0 if None in wrong else LIKELY}
         for fact in state.wishes:
             said = told.get(fact.slot)
@@ -438,6 +474,12 @@ def _top(action: ActionSeen, share: float) -> ActionSeen:
     return msgspec.structs.replace(action, resolved=kept)
 
 
+def _rethought(changed: Sequence[Fact], words: Random) -> str:
+    """The wishes that have changed, as what they are."""
+    said = [words.choice(wordings(fact)) for fact in changed]
+    return " ".join((words.choice(RETHOUGHT), *(one[:1].upper() + one[1:] for one in said)))
+
+
 def _put(
     fact: Fact, state: TravellerState, persona: Persona, words: Random, *, asked: bool = False
 ) -> str:
@@ -500,6 +542,17 @@ class _Goals:
                     spoken[slot] += message.version > self._since.get(slot, 0)
         return +spoken
 
+    def taken_back(self, view: View, spoken: Counter[Slot]) -> tuple[Fact, ...]:
+        """The wishes that they said otherwise before they changed, and have not said since."""
+        if not self._since:
+            return ()
+        before: set[Slot] = set()
+        for message in view.messages:
+            if message.actor == view.me and message.text != view.request:
+                slots = self._slots_in(message.text)
+                before.update(s for s in slots if message.version <= self._since.get(s, 0))
+        return tuple(f for f in self.wishes if f.slot in before and not spoken[f.slot])
+
     def _slots_in(self, text: str) -> frozenset[Slot]:
         """The slots that a message of theirs states or hints at."""
         found = self._slots.get(text)
@@ -559,6 +612,18 @@ def _stated(view: View, until: int) -> int | None:
     since = max(drafts, default=0)
     own = [m for m in view.messages if m.role == "agent" and since < m.version <= until]
     return next((price for m in reversed(own) if (price := read_price(m.text)) is not None), None)
+
+
+def _versions(view: View) -> Iterator[int]:
+    """The trace versions of the plans that say something else than the one before."""
+    before = ""
+    for record in view.records:
+        event = record.event if record.kind == "SnapshotTaken" else None
+        if isinstance(event, SnapshotTaken):
+            text = text_of(event.content).strip()
+            if text != before:
+                yield record.version
+            before = text
 
 
 def _exceeds(price: int, budget: object) -> bool:

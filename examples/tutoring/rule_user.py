@@ -31,7 +31,7 @@ from ...users.simulated import UserIntent
 from .language.answers import SAYING, read_said
 from .language.teaching import Taught, read_misconceptions, read_teaching
 from .maths.expressions import find_problems, parse_problem
-from .maths.rules import MISCONCEPTIONS, Component
+from .maths.rules import MISCONCEPTIONS, TOPICS, Component
 from .maths.solving import components_in, keeping, solve_by
 from .sheet import LOOK_AGAIN, RIGHT, Item, answered, number_of, write_sheet, written
 from .student.changing import StudentMemory
@@ -69,6 +69,12 @@ _QUIZZED: Final = (
     "That is not on my sheet.",
 )
 _WRONG: Final = (
+    "So number {number} is wrong.",
+    "I had thought that number {number} was right.",
+    "One that I have to do again, number {number}.",
+    "Number {number} is not done yet.",
+)
+_STILL_WRONG: Final = (
     "Number {number} is still wrong.",
     "I do not know what to do about number {number}.",
     "Wrong again, number {number}, and I cannot see why.",
@@ -151,7 +157,12 @@ class StudentUser:
             return felt(QUESTION, *_EXAMINED) if early else felt(0.0, *_QUIZZED)
         if marked:
             number = marked[0].number
-            return felt(0.0, *(text.format(number=number) for text in _WRONG))
+            tries = sum(
+                any(item == number for item, _ in read_said(text, ()).items)
+                for text in own_messages(view)[1:]
+            )
+            texts = _STILL_WRONG if tries > 1 else _WRONG
+            return felt(0.0, *(text.format(number=number) for text in texts))
         return felt(QUESTION, *_GETS_ON)
 
     def _see(self, view: View) -> Student:
@@ -231,11 +242,11 @@ class StudentUser:
         self, view: View, student: Student, asked: Sequence[str], persona: Persona, words: Random
     ) -> _Step:
         """Works out problems, and says what comes out; perhaps how, or not quite clearly."""
-        said = [self._corrects(view, student, persona, words)]
+        said = [self._corrects(view, student, asked, persona, words)]
         for problem in asked:
             heard = _misheard(problem, words) if words.random() < persona.mishears else problem
             tried = attempt(student, heard, words)
-            key = "result" if len(asked) == 1 else "result of"
+            key = "result" if len(asked) == 1 and not said[0] else "result of"
             if tried.answer is not None and words.random() < persona.ambiguous and len(asked) == 1:
                 whole = tried.answer.denominator == 1
                 signed = "fuzzy" if "-" in problem else "fuzzy sum"
@@ -261,12 +272,14 @@ class StudentUser:
         """Explains how they got there, if one of their misconceptions was involved."""
         if not tried.wrong:
             return ""
-        does = MISCONCEPTIONS[student.believes[tried.wrong[0]]].does
+        does = MISCONCEPTIONS[student.believes[tried.wrong[0]]].own
         text = words.choice(SAYING.variants("working", does=does))
         return text[:1].upper() + text[1:]
 
-    def _corrects(self, view: View, student: Student, persona: Persona, words: Random) -> str:
-        """Says what they do, if the tutor believes that they do something else."""
+    def _corrects(
+        self, view: View, student: Student, asked: Sequence[str], persona: Persona, words: Random
+    ) -> str:
+        """Says what they do, and where, if the tutor believes that they do something else."""
         told = [
             MISCONCEPTIONS[name]
             for message in _heard(view)
@@ -276,7 +289,11 @@ class StudentUser:
             own = student.believes[one.component]
             mistaken = own != one.name and student.knows[one.component] < _CERTAIN
             if mistaken and words.random() < persona.corrects:
-                return words.choice(SAYING.variants("not mine", does=MISCONCEPTIONS[own].does))
+                here = any(one.component in components_in(problem) for problem in asked)
+                topic = next(name for name, of in TOPICS.items() if one.component in of)
+                key = "not mine" if here else "not mine there"
+                fields = {"does": MISCONCEPTIONS[own].own, "topic": topic}
+                return words.choice(SAYING.variants(key, **fields))
         return ""
 
     def _disputes(
@@ -289,7 +306,7 @@ class StudentUser:
                 continue
             own = _own_rule(student, item)
             if own is not None and words.random() < persona.corrects:
-                does, answer = MISCONCEPTIONS[student.believes[own]].does, item.answer
+                does, answer = MISCONCEPTIONS[student.believes[own]].own, item.answer
                 fields = {"number": item.number, "answer": answer, "does": does}
                 return _Step(
                     "feedback", (Say(words.choice(SAYING.variants("disputes", **fields))),)
@@ -314,8 +331,10 @@ class StudentUser:
         worked = [one for one in answers if one not in copied]
         if worked:
             listed = [SAYING.variants("one", answer=answers[n], number=n)[0] for n in worked]
+            again = all(item.answer for item in items)
             same = all(item.answer == answers[item.number] for item in items)
-            said = SAYING.say("same" if same else "wrote", words, answers=spelled(listed))
+            key = "same" if again and same else "rewrote" if again else "wrote"
+            said = SAYING.say(key, words, answers=spelled(listed))
         else:
             said = SAYING.say("copied", words)
         verbs: tuple[Verb, ...] = (Submit(write_sheet(sheet), overwrite=True), Say(said))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
+from duolog.engine.events import MessageSent, SessionOpened
+from duolog.engine.session.view import View
 from duolog.tasks.phrases import (
     Patterns,
     Phrases,
@@ -12,6 +14,8 @@ from duolog.tasks.phrases import (
     spelled,
     unread,
 )
+from duolog.tasks.views import words_of
+from duolog.testing import by, records_of
 from duolog.users.deferrals import is_deferral, say_deferral
 from toy_task import PATTERNS, PHRASES
 
@@ -58,3 +62,16 @@ def test_numbers_and_lists_in_words() -> None:
         "14 cities",
     )
     assert [spelled(names) for names in ((), ("a",), ("a", "b", "c"))] == ["", "a", "a, b and c"]
+
+
+def test_nobody_says_a_thing_twice_in_the_same_words_while_there_are_others() -> None:
+    opened = SessionOpened(task="t", instance="1", participants=(), clock="virtual")
+    texts = [f"Here is version {word} of it." for word in ("one", "two", "three", "four")]
+    said: list[str] = []
+    for _ in texts:
+        view = View("agent", "agent", seed=1)
+        drafts = [by("agent", MessageSent(text=text), actor="agent") for text in said]
+        for record in records_of(opened, *drafts):
+            view.feed(record)
+        said.append(words_of(view).choice(texts))
+    assert sorted(said) == sorted(texts)

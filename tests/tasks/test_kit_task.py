@@ -8,7 +8,13 @@ import anyio
 import duolog
 import pytest
 from duolog.engine.errors import InvalidInput
-from duolog.engine.events import MessageSent, ProfileChanged, SessionClosed, UtilityScored
+from duolog.engine.events import (
+    MessageSent,
+    ProfileChanged,
+    ProgressRated,
+    SessionClosed,
+    UtilityScored,
+)
 from duolog.engine.loading import LoadedFrom
 from duolog.engine.records import Record
 from duolog.engine.session.actors import playing_new
@@ -41,7 +47,12 @@ def values(one: Played) -> list[float]:
 @pytest.mark.parametrize("agent", ["one-stage", "two-stage", "careful", "adaptive"])
 async def test_every_agent_plays_every_person_to_the_end(agent: str, user: str) -> None:
     one = await play(agent, user)
-    assert one.result.reason == "finished"
+    trace = one.streams["trace"]
+    rated = [r.event.rating for r in trace if isinstance(r.event, ProgressRated)]
+    heard = [r.event.text for r in trace if isinstance(r.event, MessageSent) and r.actor == "agent"]
+    let_down = len(rated) >= 3 and all((rating or 3) < 3 for rating in rated[-3:])
+    let_down = (let_down and not any("?" in text for text in heard[-3:])) or rated[-1:] == [1]
+    assert one.result.reason == ("abandoned" if let_down else "finished")
     assert values(one)[-1] >= values(await play("auto", NOBODY))[-1]
     if user == "proactive":
         assert values(one)[-1] == 1.0

@@ -122,3 +122,27 @@ def test_no_reason_is_given_twice_while_there_are_others() -> None:
         ]
     reasons = [d.event.explanation for d in said_ if isinstance(d.event, ProgressRated)]
     assert len({*reasons}) == len(one.words)
+
+
+def test_reasons_about_an_open_wish_do_not_claim_that_nothing_was_done() -> None:
+    for changed in (False, True):
+        words = compare({"a": 0.0}, {"a": 0.0}, changed=changed).words
+        assert not [text for text in words if "nothing" in text or "in vain" in text]
+
+
+def test_the_request_is_no_effort_of_a_round() -> None:
+    seen = view(said("word " * 300, "human"), said("For whom?"))
+    assert rated(felt(QUESTION), seen, find_persona("feedback")).rating == 3
+
+
+def test_people_speak_of_the_effort_only_if_there_was_some() -> None:
+    strict = find_persona("feedback+strictness=0.55")
+    little = view(said("A poem, please.", "human"), said("word " * 40))
+    much = view(said("A poem, please.", "human"), said("word " * 300))
+    one = felt(0.055)
+    for seen, speaks in ((little, False), (much, True)):
+        rating = rated(one, seen, strict)
+        assert rating.rating == 2
+        assert rating.explanation
+        said_ = rating.explanation
+        assert any(word in said_ for word in ("effort", "long", "to read", "the time")) == speaks

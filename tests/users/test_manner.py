@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+import msgspec
 import pytest
 from duolog.engine.codec import digest
 from duolog.engine.events import (
@@ -293,3 +294,120 @@ async def test_nobody_leaves_satisfied_after_a_round_that_made_it_worse(
     assert isinstance(verb, Finish)
     assert verb.reason == reason
     assert not (reason == "abandoned" and verb.detail.startswith("satisfied"))
+
+
+TALKS = find_persona(
+    "feedback+questions=0+queries=0+repeats=0+refuses=0+complains=1+praises=1+asides=1"
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "That is not on my sheet, let us skip it.",
+        "Well, no idea, to be honest.",
+        "Hmm, I don't know.",
+        "Not now, I want to get on with the sheet.",
+    ],
+)
+async def test_nothing_is_added_to_a_refusal(text: str) -> None:
+    decision = Decision((Say(text),))
+    seen = view(REQUEST, DRAWN, said("What is 1 + 1?"))
+    asks = msgspec.structs.replace(TALKS, questions=1.0)
+    assert await Mannered(Mind(decision, 5)).compose(seen, asks, "answer") == decision
+
+
+async def test_praise_before_what_is_still_open_praises_no_more_than_a_part() -> None:
+    decision = Decision((Say("That is too blue."),))
+    [verb] = (
+        await Mannered(Mind(decision, 5)).compose(view(REQUEST, DRAWN), TALKS, "feedback")
+    ).verbs
+    assert isinstance(verb, Say)
+    assert verb.text != "That is too blue."
+    assert not any(whole in verb.text for whole in ("Perfect", "Excellent", "Great"))
+
+
+@pytest.mark.parametrize(("words", "remarks"), [(40, False), (200, True)])
+async def test_people_remark_on_the_reading_only_if_there_was_much(
+    words: int, *, remarks: bool
+) -> None:
+    texts = []
+    for number in range(60):
+        seen = view(REQUEST, *[said("Hm.", "human")] * number, DRAWN, said("word " * words + "."))
+        texts.append(await told(seen, OFF.replace("asides=0", "asides=1"), "feedback"))
+    about = ("quite a lot to read", "took me a while", "to read your message", "what you sent me")
+    assert any(part in text for text in texts for part in about) == remarks
+
+
+async def test_before_a_question_comes_no_remark_on_a_flaw() -> None:
+    mind = Mannered(Mind(Decision((Say("Which shade is that?"),))))
+    for number in range(20):
+        seen = view(REQUEST, *[said("Hm.", "human")] * number, DRAWN, said("Here."))
+        persona = find_persona(OFF.replace("asides=0", "asides=1"))
+        [verb] = (await mind.compose(seen, persona, "feedback")).verbs
+        assert isinstance(verb, Say)
+        before = verb.text.removesuffix(" Which shade is that?")
+        assert any(
+            word in before
+            for word in (
+                "question",
+                "know",
+                "ask",
+                "curious",
+                "interests",
+                "understand",
+                "clear",
+                "find out",
+            )
+        )
+
+
+async def test_who_repeats_a_sentence_says_so() -> None:
+    mind = Mannered(Mind(Decision((Say("The sky is not blue enough for me."),))))
+    before = said("The sky is not blue enough for me.", "human")
+    seen = view(REQUEST, DRAWN, before, said("Done."))
+    [verb] = (await mind.compose(seen, QUIET, "feedback")).verbs
+    assert isinstance(verb, Say)
+    assert verb.text != before.event.text if isinstance(before.event, MessageSent) else False
+    assert "repeat" in (
+        annotate(Turn(text=verb.text, said="The sky is not blue enough for me.")) or ()
+    )
+
+
+async def test_only_who_was_let_down_before_says_that_it_goes_round_in_circles() -> None:
+    grave = ("circles", "listening", "frustrating", "waste", "disappointed")
+    for number in range(20):
+        seen = view(REQUEST, *[said("Hm.", "human")] * number, DRAWN, said("Here."))
+        text = await told(seen, OFF.replace("complains=0", "complains=1"), "feedback", 2)
+        assert text != "I want it blue."
+        assert not any(word in text for word in grave)
+
+
+async def test_a_bad_mood_is_no_ground_for_a_complaint() -> None:
+    class Moody(Mind):
+        async def rate(self, view: View, persona: Persona) -> Rate | None:
+            return Rate(1, "I am not in the mood for this.")
+
+    seen = view(REQUEST, DRAWN, said("Here."))
+    persona = find_persona(OFF.replace("complains=0", "complains=1"))
+    assert await Mannered(Moody(BLUE)).compose(seen, persona, "feedback") == BLUE
+
+
+async def test_the_last_of_three_unproductive_rounds_counts_before_they_leave() -> None:
+    facts = [by("human", ProgressRated(round=n, rating=2)) for n in (1, 2)]
+    mind = Mannered(Mind(Decision((Finish("satisfied with the output"),)), 2))
+    [verb] = (await mind.compose(view(REQUEST, *facts, DRAWN), QUIET, "finish")).verbs
+    assert isinstance(verb, Finish)
+    assert (verb.reason, "satisfied" in verb.detail) == ("abandoned", False)
+
+
+async def test_nobody_says_that_they_are_satisfied_after_a_round_that_brought_nothing() -> None:
+    mind = Mannered(Mind(Decision((Finish("satisfied with the output"),)), 2))
+    [verb] = (await mind.compose(view(REQUEST, DRAWN, said("Here.")), QUIET, "finish")).verbs
+    assert isinstance(verb, Finish)
+    assert verb.reason == "finished"
+    assert verb.detail.startswith("settles")
+
+
+def test_no_deferral_claims_to_have_forgotten_a_wish() -> None:
+    assert not [text for text in DEFERRALS if "remember" in text or "recall" in text]

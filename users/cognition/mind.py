@@ -20,6 +20,7 @@ from .adaptation import adapted
 from .perception import Perception
 
 __all__ = (
+    "MOODS",
     "AnewMind",
     "LimitedMind",
     "Satisfaction",
@@ -66,7 +67,8 @@ class Satisfaction:
         why = rating.explanation
         if why and not fits:
             chance = Random(f"{view.seed}/{view.me}/reason/{self._acts}")
-            why = chance.choice(_LESS if given < brought else _MORE)
+            less = (*_LESS, *(_LONG if self._words >= _MANY else ()))
+            why = chance.choice(less if given < brought else _MORE)
         return msgspec.structs.replace(rating, rating=given, explanation=why)
 
     def _feed(self, record: Record, me: str) -> None:
@@ -83,10 +85,13 @@ class Satisfaction:
 _LESS: Final = (
     "I had hoped for more.",
     "That did not convince me.",
-    "It was a lot to read for that.",
-    "I cannot say that I am happy with it.",
-    "I am not in the mood for this any more.",
+    "I cannot say that I am happy with that.",
+    "I am not in the mood for this.",
 )
+_LONG: Final = ("It was a lot to read for that.", "Too many words for what they say.")
+_MANY: Final = 80
+"""Words from which a round is a lot to read."""
+
 _MORE: Final = (
     "All in all I am satisfied with it.",
     "It is going well enough for me.",
@@ -94,6 +99,9 @@ _MORE: Final = (
     "I can live with that.",
 )
 """Reasons given when mood moves a rating below or above what the round was worth."""
+
+MOODS: Final = frozenset((*_LESS, *_LONG, *_MORE))
+"""All reasons that are about a person's mood, and not about what a round brought."""
 
 
 @final

@@ -102,20 +102,28 @@ _OPENINGS: Final = (
     "",
     "",
     "",
-    "Interesting. ",
-    "Good to know. ",
-    "I see. ",
     "One more thing: ",
-    "Now I wonder: ",
     "Next question: ",
     "What I would like to know: ",
 )
+_LEARNED: Final = ("Interesting. ", "Good to know. ", "I see. ", "Now I wonder: ")
+"""Openings of those who have just learned something."""
 
 
-def say_topic(topic: Topic, subject: str, words: Random, *, odd: bool = False) -> str:
-    """A question about a topic; an odd one may well not be understood."""
+def say_topic(
+    topic: Topic, subject: str, words: Random, *, odd: bool = False, learned: bool = False
+) -> str:
+    """A question about a topic; an odd one may well not be understood.
+
+    Args:
+        topic: what it is about.
+        subject: of the survey.
+        words: chooses the words.
+        odd: whether it is an odd one.
+        learned: whether the analyst has learned something from the last answer.
+    """
     phrases = ODD if odd else PLAIN
-    opening = words.choice(_OPENINGS)
+    opening = words.choice((*_OPENINGS, *_LEARNED) if learned else _OPENINGS)
     asked = phrases.say(topic.kind, words, subject=subject, about=topic.about)
     return opening + (asked[:1].lower() + asked[1:] if opening.endswith(": ") else asked)
 

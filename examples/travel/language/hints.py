@@ -13,6 +13,7 @@ from typing import Final
 
 from ....tasks.phrases import counted
 from .facts import Fact, Slot
+from .messages import as_one
 
 __all__ = ("hint", "hinted", "hints")
 
@@ -71,6 +72,8 @@ def hints(fact: Fact) -> tuple[str, ...]:
             "please do not ruin us.",
             f"somewhere below {few}, all in all.",
         )
+    if fact.slot == "people" and value == 1:
+        return ()
     if fact.slot == "people":
         pair = value in (2, 3)
         return (
@@ -97,4 +100,8 @@ def hint(fact: Fact, random: Random) -> str | None:
 def hinted(text: str, wishes: Iterable[Fact]) -> tuple[Slot, ...]:
     """The slots of the wishes that the traveller's own text hinted at."""
     low = text.lower()
-    return tuple(wish.slot for wish in wishes if any(one.lower() in low for one in hints(wish)))
+    return tuple(
+        wish.slot
+        for wish in wishes
+        if any(one.lower() in low or as_one(one).lower() in low for one in hints(wish))
+    )

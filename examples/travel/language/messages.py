@@ -18,6 +18,7 @@ from .facts import ANY, SLOTS, Fact, Slot, Value
 from .reading import read_facts
 
 __all__ = (
+    "as_one",
     "ask",
     "name_of",
     "say_fact",
@@ -170,6 +171,37 @@ _FIXED: Final[Mapping[str, tuple[str, ...]]] = {
     ),
 }
 
+_ONE: Final = tuple(
+    (re.compile(many), one)
+    for many, one in (
+        (
+            r"\b([Oo])ur (?:kids are small|little ones are with us), so",
+            "A small child joins me there, so",
+        ),
+        (
+            r"\b[Ww]e have young children with us and need",
+            "a small child joins me there, and I need",
+        ),
+        (r"\b[Tt]he kids come along, they have", "my brother's kids visit me there, they have"),
+        (
+            r"\b[Ww]e travel with two small children, so they",
+            "two small children visit me there, so they",
+        ),
+        (r"\b[Ss]ome of us (smoke|step)\b", r"I \1"),
+        (r"\b[Nn]one of us drives\b", "I do not drive"),
+        (r"\b[Ww]e (?:all|each) ", "I "),
+        (r"\b[Ww]e(?: are|'re)\b", "I am"),
+        (r"\b[Ww]e were\b", "I was"),
+        (r"\b[Ww]e\b", "I"),
+        (r"\b([Oo])urselves\b", "myself"),
+        (r"\b[Oo]urs\b", "mine"),
+        (r"\bour\b", "my"),
+        (r"\bOur\b", "My"),
+        (r"\bus\b", "me"),
+    )
+)
+"""How those speak who travel alone."""
+
 _TOPIC_NAMES: Final[Mapping[Slot, str]] = {
     "people": "the number of people",
     "cities": "the number of cities",
@@ -257,6 +289,13 @@ def wordings(fact: Fact) -> tuple[str, ...]:
         )
         for text in _NUMBERED[fact.slot]
     )
+
+
+def as_one(text: str) -> str:
+    """A message as a person says it who travels alone: I, and not we."""
+    for many, one in _ONE:
+        text = many.sub(one, text)
+    return text[:1].upper() + text[1:]
 
 
 def name_of(slot: Slot) -> str:

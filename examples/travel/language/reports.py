@@ -66,7 +66,7 @@ def say_unmet(unmet: Collection[str], dollars: float, words: Random) -> str:
     """States the wishes that no search result can meet; empty if all are met."""
     said = ""
     if "budget" in unmet:
-        said += f" {words.choice(_OVER).format(dollars=dollars)}"
+        said += f" {words.choice([one.format(dollars=dollars) for one in _OVER])}"
     if {"room_type", "house_rule"} & {*unmet}:
         said += f" {words.choice(_UNFIT)}"
     return said

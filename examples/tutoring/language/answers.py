@@ -57,8 +57,16 @@ SAYING: Final = Phrases(
             "I came up with {answers}.",
             "that makes {answers}.",
             "I have {answers} now.",
-            "{answers}, is that better?",
             "here is what I get: {answers}.",
+        ),
+        "rewrote": (
+            "{answers}, is that better?",
+            "I have changed it, now it is {answers}.",
+            "now I get {answers}.",
+            "this time I get {answers}.",
+            "a new try: {answers}.",
+            "I went over it again, and I have {answers} now.",
+            "then it must be {answers}.",
         ),
         "same": (
             "I still get {answers}.",
@@ -77,6 +85,11 @@ SAYING: Final = Phrases(
             "No, that is not what I do: I {does}.",
             "No, that is not how I did it: I {does}.",
             "I think you misunderstood me: I {does}.",
+        ),
+        "not mine there": (
+            "No, with {topic} that is not what I do: I {does}.",
+            "No, with {topic} that is not how I did it: I {does}.",
+            "I think you misunderstood me with {topic}: I {does}.",
         ),
         "copied": (
             "thanks, I have copied that.",

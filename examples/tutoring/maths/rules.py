@@ -64,12 +64,19 @@ class Misconception(msgspec.Struct, frozen=True, kw_only=True):
         component: in whose place it is.
         program: computes its result; not used for ``order``, see ``solving``.
         does: the behaviour of a student who has it, as in "you ...".
+        believes: the same as the student sees it, as in "I ..."; empty if it is the same.
     """
 
     name: str
     component: Component
     program: Program
     does: str
+    believes: str = ""
+
+    @property
+    def own(self) -> str:
+        """What a student who has it says that they do, as in "I ...": they do not know that it is wrong."""
+        return self.believes or self.does
 
 
 def _sign(value: Fraction) -> int:
@@ -123,12 +130,14 @@ _ALL: Final = (
         component="multiply-signs",
         program=lambda a, b: -abs(a * b),
         does="leave the product negative although both numbers are negative",
+        believes="keep the product negative, since there is a minus in it",
     ),
     Misconception(
         name="takes-away-instead",
         component="multiply-signs",
         program=lambda a, b: a + b if b < 0 else a * b,
         does="read the second minus as taking away, and do not multiply at all",
+        believes="read the second minus as taking away",
     ),
     Misconception(
         name="left-to-right",
@@ -153,6 +162,7 @@ _ALL: Final = (
         component="add-fractions",
         program=_tops_over_common,
         does="find the common denominator but leave the tops as they were",
+        believes="find the common denominator and keep the tops",
     ),
     Misconception(
         name="keeps-denominator",
@@ -171,24 +181,28 @@ _ALL: Final = (
         component="divide-fractions",
         program=lambda a, b: a * b,
         does="multiply straight across without turning anything over",
+        believes="multiply straight across, top by top and bottom by bottom",
     ),
     Misconception(
         name="turns-first",
         component="divide-fractions",
         program=lambda a, b: b / a,
         does="turn over the first fraction instead of the second",
+        believes="turn over the first fraction and then multiply",
     ),
     Misconception(
         name="first-term-only",
         component="distribute",
         program=lambda factor, last: last,
         does="multiply only the first term in the brackets",
+        believes="multiply only the first term, which stands next to the factor",
     ),
     Misconception(
         name="loses-the-minus",
         component="distribute",
         program=lambda factor, last: abs(factor) * last,
         does="forget the minus of the factor for the last term in the brackets",
+        believes="multiply the last term in the brackets without the minus",
     ),
     Misconception(
         name="adds-the-xs",
@@ -201,24 +215,28 @@ _ALL: Final = (
         component="collect",
         program=lambda left, right: left,
         does="let the x on the right just disappear",
+        believes="leave the x on the right aside",
     ),
     Misconception(
         name="keeps-the-sign",
         component="move-constant",
         program=lambda right, constant: right + constant,
         does="carry the number to the other side without changing its sign",
+        believes="carry the number to the other side as it is",
     ),
     Misconception(
         name="takes-away-backwards",
         component="move-constant",
         program=lambda right, constant: constant - right,
         does="take the right side away from the number instead of the other way round",
+        believes="take the right side away from the number",
     ),
     Misconception(
         name="subtracts-coefficient",
         component="divide-coefficient",
         program=lambda right, coefficient: right - coefficient,
         does="subtract the number in front of x instead of dividing by it",
+        believes="subtract the number in front of x",
     ),
     Misconception(
         name="divides-backwards",

@@ -124,3 +124,12 @@ def test_words_that_say_nothing_are_not_understood() -> None:
     assert not READER.read("The weather is fine.").understood
     assert READER.read("What about Latte?").vague == ("Latte",)
     assert CHANNELS == ("app", "counter", "delivery")  # the report's forms name them
+
+
+def test_only_those_who_have_learned_something_find_it_interesting() -> None:
+    topic = Topic("age", "Mocha")
+    learned = ("Interesting", "Good to know", "I see", "Now I wonder")
+    for seed in range(60):
+        assert not say_topic(topic, "coffee", Random(seed)).startswith(learned)
+    found = [say_topic(topic, "coffee", Random(seed), learned=True) for seed in range(60)]
+    assert any(text.startswith(learned) for text in found)

@@ -14,6 +14,7 @@ from duolog.engine.events import (
     MessageSent,
     ModelCalled,
     ProfileChanged,
+    SessionClosed,
     SessionOpened,
     SnapshotTaken,
     UtilityScored,
@@ -21,12 +22,14 @@ from duolog.engine.events import (
 from duolog.engine.models.gateway import Models
 from duolog.engine.models.rehearsal import Rehearsal
 from duolog.engine.records import Record
+from duolog.engine.session.view import View
 from duolog.engine.task import NOBODY, Cell, Setting
 from duolog.examples.finance.finance_task import finance_task
 from duolog.examples.finance.language.advice import read_figures
 from duolog.examples.finance.language.profiles import HEARD, read_profile
+from duolog.examples.finance.perception import Perception
 from duolog.examples.finance.plan import Plan, parse_plan
-from duolog.testing import Played, check_task, played
+from duolog.testing import Played, by, check_task, played, records_of
 
 TASK = finance_task()
 
@@ -182,3 +185,56 @@ def test_on_models_too_minds_change() -> None:
 @pytest.mark.slow
 async def test_the_task_is_held_to_what_any_task_is_held_to() -> None:
     await check_task(TASK, instances=2)
+
+
+async def test_nobody_is_satisfied_with_a_plan_whose_chance_they_took_in_as_too_small() -> None:
+    hopeless = 0
+    for instance in range(6):
+        for user in ("feedback", "lazy"):
+            one = await play("one-stage", user, str(instance), seed=31)
+            records = one.streams["trace"]
+            heard: dict[str, float] = {}
+            for record in records:
+                event = record.event
+                if isinstance(event, MessageSent) and record.actor == "agent":
+                    taken = read_figures(event.text)[:2]
+                    heard |= {one.topic: one.value for one in taken if one.topic == "age"}
+                elif isinstance(event, ProfileChanged):
+                    heard.clear()
+            closed = records[-1].event
+            assert isinstance(closed, SessionClosed)
+            if heard.get("age", 100.0) < 60:
+                hopeless += 1
+                assert not closed.detail.startswith("satisfied")
+    assert hopeless
+
+
+async def test_a_chance_that_is_too_small_is_objected_to() -> None:
+    objected = 0
+    for instance in range(6):
+        one = await play("one-stage", "feedback", str(instance), seed=31)
+        objected += sum(
+            "chance of" in record.event.text
+            for record in one.streams["trace"]
+            if isinstance(record.event, MessageSent) and record.actor == "user"
+        )
+    assert objected
+
+
+def test_clients_know_what_they_answered_in_words_that_the_reader_does_not_follow() -> None:
+    opened = SessionOpened(task="finance", instance="0", participants=(), clock="virtual")
+    seen = View("user", "human", seed=1)
+    talk = (
+        by("human", MessageSent(text="What should we do with our money?"), actor="user"),
+        by("agent", MessageSent(text="At what age would you like to stop working?"), actor="agent"),
+        by(
+            "human",
+            MessageSent(text="My plan is to be out of the office once I turn 56."),
+            actor="user",
+        ),
+    )
+    for record in records_of(opened, *talk):
+        seen.feed(record)
+    taken = Perception(seen)
+    taken.follow()
+    assert taken.told == {"age": 56}

@@ -23,6 +23,7 @@ from duolog.engine.records import Record
 from duolog.engine.session.fork import fork
 from duolog.engine.session.runner import Session
 from duolog.engine.task import NOBODY, Cell, Setting
+from duolog.examples.proof.environment import ACTIONS
 from duolog.examples.proof.proof_task import proof_task
 from duolog.examples.proof.proving.checker import check_section
 from duolog.examples.proof.proving.document import read_document
@@ -147,3 +148,27 @@ def test_on_models_too_proofs_are_checked_and_minds_change() -> None:
     assert callers == {"user", "agent"}
     assert [r for r in trace(one) if isinstance(r.event, ProfileChanged)]
     assert utilities(one)[-1] > 0.5
+
+
+def test_agents_are_not_offered_what_only_people_can_do() -> None:
+    offered = {
+        role: {name for name, spec in ACTIONS.items() if role in spec.roles}
+        for role in ("human", "agent")
+    }
+    assert offered["human"] - offered["agent"] == {"Check", "Accept"}
+    assert offered["agent"] <= offered["human"]
+
+
+async def test_whoever_answers_another_question_says_which_one_they_took_it_for() -> None:
+    one = await play("one-stage", "feedback+mishears=1+ambiguous=0+queries=0")
+    asked, taken = "", 0
+    for record in trace(one):
+        if not isinstance(record.event, MessageSent):
+            continue
+        text = record.event.text
+        if record.actor == "agent":
+            asked = text
+        elif asked and "another paper" in text and "lemma" not in asked:
+            assert "the lemma" in text
+            taken += 1
+    assert taken

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import csv
+import re
 import sys
 from collections.abc import Callable
 from itertools import combinations
@@ -29,7 +30,9 @@ from duolog.examples.travel.language.facts import (
     Slot,
     facts_of,
 )
+from duolog.examples.travel.language.hints import hints
 from duolog.examples.travel.language.messages import (
+    as_one,
     ask,
     say_fact,
     understand_message,
@@ -375,3 +378,14 @@ def test_a_text_that_is_no_plan_is_a_problem_of_its_own() -> None:
 def test_any_text_can_be_checked(text: str) -> None:
     for problem in check_plan(text, FACTS[:3], Finds()):
         assert say_problem(problem, Random(0))
+
+
+@pytest.mark.parametrize("slot", SLOTS)
+def test_who_travels_alone_says_i_and_is_understood_all_the_same(slot: Slot) -> None:
+    many = re.compile(r"\b(?:we|us|our|ours|ourselves)\b", re.IGNORECASE)
+    facts = [fact for fact in (*FACTS, *INDIFFERENT) if fact.slot == slot]
+    for fact in facts if slot != "people" else facts[:1]:
+        for text in (*wordings(fact), *hints(fact)):
+            assert not many.search(as_one(text)), as_one(text)
+        for text in wordings(fact):
+            assert understand_message(as_one(text)) == (fact,), as_one(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 from collections.abc import Callable, Iterable
 from math import ceil
 from pathlib import Path
@@ -16,6 +17,7 @@ from duolog.engine.events import (
     ActionResolved,
     ActionTaken,
     MessageSent,
+    ProfileChanged,
     ProgressRated,
     SessionClosed,
     SessionOpened,
@@ -31,6 +33,7 @@ from duolog.engine.session.runner import Session, run_session
 from duolog.engine.session.view import View
 from duolog.engine.task import NOBODY, Cell, Setting, find_task
 from duolog.engine.text import text_of
+from duolog.examples.travel.language.messages import understand_message
 from duolog.examples.travel.travel_task import travel_task
 from duolog.tasks.kit import READ
 from duolog.users.personas import PERSONAS
@@ -276,3 +279,41 @@ class Table(msgspec.Struct):
 
 def as_table(observation: JSON) -> Table:
     return msgspec.convert(observation, Table)
+
+
+@pytest.mark.slow
+async def test_what_changed_is_told_before_anybody_is_satisfied() -> None:
+    changed = 0
+    for instance in range(12):
+        trace = await run(session("one-stage", "feedback", instance, seed=31))
+        people: list[int] = []
+        for record in trace:
+            event = record.event
+            if isinstance(event, MessageSent) and record.actor == "user":
+                facts = understand_message(event.text)
+                people += [int(str(f.value)) for f in facts if f.slot == "people"]
+            elif isinstance(event, ProfileChanged) and people and "friend" in event.reason:
+                changed += 1
+                people.append(-people[-1])  # more than before, and not told yet
+            elif isinstance(event, SessionClosed) and event.detail.startswith("satisfied"):
+                assert not people or people[-1] > 0
+    assert changed
+
+
+@pytest.mark.slow
+async def test_whoever_travels_alone_never_speaks_of_us() -> None:
+    alone = 0
+    for instance in range(8):
+        one = session("two-stage", "feedback", instance, seed=31)
+        trace = await run(one)
+        people = 0
+        for record in trace:
+            event = record.event
+            if isinstance(event, ProfileChanged):
+                break
+            if isinstance(event, MessageSent) and record.actor == "user":
+                facts = understand_message(event.text)
+                people = next((int(str(f.value)) for f in facts if f.slot == "people"), people)
+                alone += people == 1
+                assert people != 1 or not re.search(r"\b(?:we|us|our)\b", event.text.lower())
+    assert alone

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from random import Random
@@ -30,10 +31,10 @@ from duolog.engine.task import NOBODY, Cell, Setting
 from duolog.examples.tutoring.actions import ACTIONS
 from duolog.examples.tutoring.generator import make_instance
 from duolog.examples.tutoring.language.answers import SAYING, read_said
-from duolog.examples.tutoring.language.teaching import read_misconceptions
+from duolog.examples.tutoring.language.teaching import read_misconceptions, read_teaching
 from duolog.examples.tutoring.maths.expressions import write_number
-from duolog.examples.tutoring.maths.rules import MISCONCEPTIONS
-from duolog.examples.tutoring.maths.solving import solve
+from duolog.examples.tutoring.maths.rules import MISCONCEPTIONS, TOPICS
+from duolog.examples.tutoring.maths.solving import components_in, solve
 from duolog.examples.tutoring.rule_agent import write_script
 from duolog.examples.tutoring.sheet import number_of, read_sheet, written
 from duolog.examples.tutoring.student.fold import StudentFold
@@ -393,3 +394,46 @@ def test_a_tutor_owns_up_to_a_wrong_guess_at_what_the_student_does() -> None:
         assert memory.corrected == "first-sign-wins"
         script = write_script(memory, "reactive", Random(1), Habits())
         assert script.acts or "wrong" in script.text or "mistake" in script.text
+
+
+def test_students_do_not_know_that_their_own_rules_are_wrong() -> None:
+    knowing = ("instead", "although", "forget", "without changing", "disappear", "as they were")
+    for one in MISCONCEPTIONS.values():
+        assert not [word for word in knowing if word in one.own], one.own
+        assert read_misconceptions(f"No, that is not what I do: I {one.own}.") == (one.name,)
+
+
+async def test_whoever_corrects_the_tutor_about_another_topic_says_which() -> None:
+    named = 0
+    for instance in range(8):
+        one = await play("two-stage", "feedback+corrects=1+queries=0", instance)
+        asked = ""
+        for record in trace(one):
+            if not isinstance(record.event, MessageSent):
+                continue
+            text = record.event.text
+            if record.actor == "agent":
+                asked = text
+            elif read_said(text, ()).corrects:
+                component = MISCONCEPTIONS[read_misconceptions(text)[0]].component
+                here = any(
+                    component in components_in(problem) for problem in read_teaching(asked).asked
+                )
+                assert here or any(f"with {topic}" in text for topic in TOPICS)
+                named += not here
+    assert named
+
+
+async def test_nothing_is_called_wrong_again_the_first_time() -> None:
+    for instance in range(4):
+        one = await play("one-stage", "feedback", instance)
+        written: Counter[int] = Counter()
+        for record in trace(one):
+            event = record.event
+            if isinstance(event, MessageSent) and record.actor == "user":
+                written.update(number for number, _ in read_said(event.text, ()).items)
+            elif isinstance(event, ProgressRated) and event.explanation:
+                again = re.search(r"still|again", event.explanation.lower())
+                number = re.search(r"number (\d+)", event.explanation)
+                if again and number and "do again" not in event.explanation:
+                    assert written[int(number[1])] > 1, event.explanation
