@@ -160,18 +160,24 @@ class Meter:
         self.modelled = self.virtual and not self.alone  # reading and typing take modelled time
         self.per_read = 60 / timing.get("read_wpm", 238) if self.modelled else 0.0
         self.per_typed = 60 / timing.get("type_wpm", 52) if self.modelled else 0.0
+        self.timed = self.modelled and "imported" not in opened.get("config", {})
         self.since = 0.0 if self.virtual and self.alone else None  # when the human's turn began
+        self.began = self.now = 0.0  # when this stretch of time began, and the latest time
+        self.acted: float | None = (
+            None  # the time of the human's latest act, if nothing came after it
+        )
         self.seen: Files = {}  # the output as a human last saw it
         self.latest: Files = {}
         self.digest = ""
         self.seconds, self.read, self.written = 0.0, 0, 0
+        self.work = 0.0  # reading and typing since the last act of a human
         self.made: dict[tuple[str, str], int] = {}  # tokens of texts, by role and actor
         self.counted: dict[tuple[str, str], int] = {}  # tokens by the reports of model calls
 
     def reads(self, text: str) -> None:
         """A human reads a text."""
         self.read += tokens_of(text)
-        self.seconds += words_of(text) * self.per_read
+        self.work += words_of(text) * self.per_read
 
     def catches_up(self) -> None:
         """A human reads what is new in the output."""
@@ -192,7 +198,7 @@ class Meter:
             self.digest, text = one["body"]["digest"], written(before, self.latest)
             self.seen = self.latest
         self.written += tokens_of(text)
-        self.seconds += words_of(text) * self.per_typed
+        self.work += words_of(text) * self.per_typed
         return text
 
     def agent(self, one: Json) -> str:
@@ -216,20 +222,37 @@ class Meter:
             self.seen = self.seen | {path: self.latest[path]}
         return "\n".join([line for lines in shown.values() for line in lines] + added(before, rest))
 
+    def spent(self) -> float:
+        """The seconds so far: of reading and typing between two acts of humans, what that time allows."""
+        until = self.now if self.acted is None else self.acted
+        return self.seconds + (min(self.work, until - self.began) if self.timed else self.work)
+
+    def passes(self, one: Json, by_human: bool) -> None:
+        """Time passes up to an act; the first one after acts of humans begins another stretch of time."""
+        if self.acted is not None and not (by_human and one["time"] <= self.acted):
+            self.seconds = self.spent()
+            self.work, self.began, self.acted = 0.0, self.acted, None
+        self.now = max(self.now, one["time"])
+        self.acted = self.now if by_human else None
+
     def take(self, one: Json) -> None:
         """Takes the next record of the trace."""
         event, who = one["body"], (one["role"], one["actor"])
+        if one["kind"] == "SessionClosed" and self.acted is None:
+            self.now = max(self.now, one["time"])
         if one["role"] not in ("human", "agent"):
             return
         if one["kind"] in ACTS:
+            self.passes(one, one["role"] == "human")
             text = self.human(one) if one["role"] == "human" else self.agent(one)
             self.made[who] = self.made.get(who, 0) + tokens_of(text)
         elif one["kind"] == "ModelCalled":
             completion = (event.get("tokens") or {}).get("completion")
             if completion is not None:
                 self.counted[who] = self.counted.get(who, 0) + completion
-        elif one["kind"] == "DraftDropped" and one["role"] == "human" and self.modelled:
-            self.seconds += event["seconds"]
+        elif one["kind"] == "DraftDropped" and one["role"] == "human":
+            self.passes(one, False)
+            self.work += event["seconds"] if self.modelled else 0.0
 
     def generated(self, role: str) -> int:
         """Tokens that one side generated: as its models counted them, else those of its texts."""
@@ -244,7 +267,7 @@ def effort_of_session(trace: Iterable[Json]) -> dict[str, float]:
         meter.take(one)
     meter.catches_up()
     return {
-        "seconds": meter.seconds,
+        "seconds": meter.spent(),
         "tokens_read": meter.read,
         "tokens_written": meter.written,
         "agent_tokens": meter.generated("agent"),

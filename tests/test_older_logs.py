@@ -1,8 +1,8 @@
 """Logs that earlier versions wrote open, list, report and fork, and programs can continue them.
 
 ``older/`` holds one log as the last program before session rows left it: as a SQLite file with a hash
-chain, as JSON Lines and as a dump of PostgreSQL, with what that program printed about it. These files
-stay as they are; ``older/make.py`` says how they were made.
+chain, as JSON Lines and as a dump of PostgreSQL, with what that program printed about it; only its minutes
+are by definitions of version 4. These files stay as they are; ``older/make.py`` says how they were made.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ async def play(context: ActorContext, policy: Policy) -> None:
     News that arrives while the working time passes has the pending decision reconsidered. A
     decision that stands goes on where it was, once the news has been read (``Timing.interruption`` at
     most), and what it submits was made from the snapshot known when it was made; another one starts
-    anew. What is given up is recorded, see ``DraftDropped``.
+    anew, once all that was seen has been read. What is given up is recorded, see ``DraftDropped``.
 
     Raises:
         ContextError: the policy decides again and again without time passing.
@@ -141,7 +141,8 @@ async def play(context: ActorContext, policy: Policy) -> None:
     idle = False
     while True:
         decision, reading, working = await _decide(context, policy, idle=idle)
-        until = context.now + reading + working
+        read = context.now + reading  # when all that was seen so far has been read
+        until = read + working
         base = context.inbox.snapshot
         patience = context.timing.interruption
         while await context.news_before(until):
@@ -150,14 +151,16 @@ async def play(context: ActorContext, policy: Policy) -> None:
             decision, reading, working = await _decide(
                 context, policy, idle=False, pending=before, spent=spent, seconds=takes
             )
-            if decision == before:
-                held_up = min(reading, patience)
-                until, patience = until + held_up, patience - held_up
+            if decision == before and drafted(before):
+                reading = min(reading, patience)
+                until, patience = until + reading, patience - reading
+                read = max(read, context.now) + reading
             else:
                 dropped = _dropped(before, decision, spent, takes)
                 if dropped is not None:
                     await context.drop(dropped)
-                until, base = context.now + reading + working, context.inbox.snapshot
+                read = max(read, context.now) + reading
+                until, base = read + working, context.inbox.snapshot
                 patience = context.timing.interruption
         if not await carry_out(context, decision, base=base):
             return

@@ -140,7 +140,8 @@ class Decision(msgspec.Struct, frozen=True):
 
     Attributes:
         verbs: in order. Without any (and without ``seconds``), the actor waits for news.
-        seconds: working time; None if the session's ``Timing`` should model it.
+        seconds: working time; None if the session's ``Timing`` should model it. A person takes at least as
+            long as typing takes.
         drops: whether this decision abandons the pending one instead of revising it. Pending verbs
             without a counterpart of their kind here count as dropped in any case.
     """

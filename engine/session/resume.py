@@ -17,7 +17,7 @@ from .inheritance import Inheritance
 
 __all__ = ("ENGINE_NUMBER", "check_opening", "is_closed", "take_over_records")
 
-ENGINE_NUMBER: Final = 3
+ENGINE_NUMBER: Final = 4
 """The engine that plays sessions now. Raise it with each change that makes an older session diverge
 from its log when it is executed again: a new decision, a new event, a new setting in its opening.
 """

@@ -353,7 +353,7 @@ class Traveller:
         edited = edit_plan(plan, state.wishes, state.finds, wrong[0])
         if edited == plan:
             return None
-        return Decision((Submit(render_plan(edited)),), seconds=words.uniform(1.5, 6.0))
+        return Decision((Submit(render_plan(edited)),))
 
     def content(self, state: TravellerState, persona: Persona) -> bool | str:
         """Whether they are content: no wish is open, or enough are met; or in words what they go without."""

@@ -55,10 +55,12 @@ comments, and of the lines that a diff adds to the output that the human last sa
 was shown a diff, the lines that it adds count instead, once for each edit.
 ``deferrals``: vague asks, see ``turns.is_vague``.
 ``seconds``: session time the human spent. On a virtual clock: modelled reading and typing of those
-texts, and the time spent on drafts that were dropped. On a real clock: from an agent's last act to
-the human's next, at most ``Options.idle_cap`` each time. Without an agent: all of the session's
-time up to their last act, on a real clock with the same cap between two acts. None if no opening
-says which clock is used.
+texts, and the time spent on drafts that were dropped; between two acts of humans, and from the last
+to the close, at most the time that passed. So the text of a request with which the session begins
+takes none of it. The clock of an import without times never advances: its modelled reading and
+typing count in full. On a real clock: from an agent's last act to the human's next, at
+most ``Options.idle_cap`` each time. Without an agent: all of the session's time up to their last
+act, on a real clock with the same cap between two acts. None if no opening says which clock is used.
 ``agent_tokens``, ``human_tokens``: tokens generated, see ``generated_tokens``. ``token_ratio``: agents'
 over humans'; None where humans generated none.
 
@@ -93,7 +95,11 @@ class EffortMeter:
         self._written = 0
         self._read = 0
         self._deferrals = 0
-        self._seconds = 0.0
+        self._seconds = 0.0  # up to the latest act of a human that something has followed
+        self._modelled = 0.0  # reading and typing since then
+        self._since = self._now = 0.0  # session time: that act, and the latest that is known
+        self._acted: float | None = None  # time of a human's act, as long as nothing has followed
+        self._timed = False
         self._alone = False
         self._per_read = self._per_typed = 0.0
         self._handed_over: float | None = None
@@ -128,9 +134,14 @@ class EffortMeter:
             self._handed_over = 0.0 if self._virtual else None
         elif self._virtual:
             self._per_read, self._per_typed = _pace_of(event, self._timing)
+            self._timed = "imported" not in event.config
         self._humans = frozenset(p.name for p in event.participants if p.role == "human")
         if is_requested(event):
             self._lead()
+
+    def reach(self, time: float) -> None:
+        """Notes that session time has come to ``time``: so much can have been spent."""
+        self._now = max(self._now, time)
 
     def next_round(self) -> None:
         """A new round begins; the next human act leads it."""
@@ -147,6 +158,9 @@ class EffortMeter:
         self._acts += 1
         if not self._led:
             self._lead()
+        if self._acted is not None and record.time > self._acted:
+            self._settle()
+        self.reach(record.time)
         if self._seen is not self._latest:
             self._catch_up()
         if self._handed_over is not None:
@@ -155,6 +169,7 @@ class EffortMeter:
             self._handed_over = None
         if self._alone:
             self._handed_over = record.time
+        self._acted = self._now
         kind = record.kind
         if kind == "SnapshotTaken":
             before = self._take(record)
@@ -171,22 +186,25 @@ class EffortMeter:
             self._written += tokens
             self.generated.produced(record.actor, "human", tokens)
             if self._per_typed:
-                self._seconds += _words_of(text) * self._per_typed
+                self._modelled += _words_of(text) * self._per_typed
             if kind == "MessageSent" and self._vague(text):
                 self._deferrals += 1
 
-    def dropped(self, seconds: float) -> None:
+    def dropped(self, seconds: float, time: float) -> None:
         """Takes what a human was at work on and gave up: time, and no words."""
+        self._follow(time)
         if self._virtual and not self._alone:  # alone, all that passes counts
-            self._seconds += seconds
+            self._modelled += seconds
 
     def agent_acted(self, time: float) -> None:
         """Takes an agent's act without text: an action."""
+        self._follow(time)
         if self._virtual is False:
             self._handed_over = time
 
     def agent(self, record: Record) -> None:
         """Takes an agent's act."""
+        self._follow(record.time)
         if self._virtual is False:
             self._handed_over = record.time
         if record.kind == "SnapshotTaken":
@@ -200,7 +218,7 @@ class EffortMeter:
             if self._reaches_human(event):
                 self._read += tokens
                 if self._per_read:
-                    self._seconds += _words_of(text) * self._per_read
+                    self._modelled += _words_of(text) * self._per_read
 
     def called(self, record: Record) -> None:
         """Takes a model call of a human's or an agent's."""
@@ -219,11 +237,30 @@ class EffortMeter:
             "tokens_written": self._written,
             "tokens_read": self._read + unread,
             "deferrals": self._deferrals,
-            "seconds": None if self._virtual is None else self._seconds + seconds,
+            "seconds": None if self._virtual is None else self._spent(seconds),
             "agent_tokens": agent,
             "human_tokens": human,
             "token_ratio": agent / human if human else None,
         }
+
+    def _follow(self, time: float) -> None:
+        """Something follows the latest acts of humans: reading and typing from now on happen after them."""
+        self._settle()
+        self.reach(time)
+
+    def _settle(self) -> None:
+        """Ends the time between two acts of humans, if one has just acted."""
+        if self._acted is not None:
+            self._seconds = self._spent(0.0)
+            self._modelled, self._since, self._acted = 0.0, self._acted, None
+
+    def _spent(self, unread: float) -> float:
+        """The seconds so far, if the unread text takes so many more."""
+        modelled = self._modelled + unread
+        if not self._timed:
+            return self._seconds + modelled
+        until = self._now if self._acted is None else self._acted
+        return self._seconds + min(modelled, until - self._since)
 
     def _lead(self) -> None:
         self._led = True
@@ -282,7 +319,7 @@ class EffortMeter:
                 text = "\n".join([self._output.new({path: known}, {path: earlier}), *lines])
                 self._note(self._output.coarse)
             self._read += self._count(text)
-            self._seconds += self._reading(text)
+            self._modelled += self._reading(text)
             seen[path] = latest[path]
         behind = any(seen.get(path) is not lines for path, lines in latest.items())
         self._seen = seen if behind else latest
@@ -309,7 +346,7 @@ class EffortMeter:
         self._note(self._unread_coarse)
         self._unread_coarse = False
         self._read += tokens
-        self._seconds += seconds
+        self._modelled += seconds
         self._seen = self._latest
         self._unread = (0, 0.0)
 

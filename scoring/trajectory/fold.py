@@ -364,7 +364,7 @@ class TrajectoryFold:
     def _dropped(self, record: Record) -> Sequence[Update]:
         event = record.event
         if record.role == "human" and isinstance(event, DraftDropped):
-            self._meter.dropped(event.seconds)
+            self._meter.dropped(event.seconds, record.time)
         return _NOTHING
 
     def _rated_by_human(self, record: Record) -> Sequence[Update]:
@@ -505,6 +505,7 @@ class TrajectoryFold:
 
     def _close(self, record: Record, over: Round, due: bool, updates: list[Update]) -> None:
         """Ends a round; with ``due``, ratings of all rounds up to it are due."""
+        self._meter.reach(record.time)
         effort = self._meter.measures()
         self._index.close(over, effort)
         number = over.number

@@ -62,37 +62,46 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
         return self.agent_step + written / self.agent_tps
 
     def working(self, role: Role, view: View, decision: Decision) -> float:
-        """Time to carry out a decision: its own ``seconds``, or the sum over its verbs."""
-        if decision.seconds is not None:
+        """Time to carry out a decision: its own ``seconds``, or the sum over its verbs.
+
+        A person takes at least as long as typing takes.
+        """
+        if decision.seconds is not None and role != "human":
             return decision.seconds
-        produced = 0
-        clicks = 0
-        before = lines_of(view.snapshot_text)
-        for verb in decision.verbs:
-            if isinstance(verb, Say):
-                produced += count_words(verb.text)
-            elif isinstance(verb, Submit):
-                # A model writes the whole output again; a human edits words of the existing one.
-                if verb.files and isinstance(verb.content, Mapping):
-                    standing = (
-                        view.snapshot.content if view.snapshot and view.snapshot.files else {}
-                    )
-                    known = standing if role == "human" and isinstance(standing, Mapping) else {}
-                    for path, text in verb.content.items():
-                        old, new = lines_of(known.get(path, "")), lines_of(text or "")
-                        produced += count_words(new_words(old, new))
-                else:
-                    known_lines = before if role == "human" else ()
-                    produced += count_words(new_words(known_lines, lines_of(verb.content)))
-            elif isinstance(verb, Ask):
-                produced += count_words(verb.question)
-            elif isinstance(verb, Approve):
-                produced += count_words(verb.comment)
-                clicks += 1
-            elif isinstance(verb, Act):
-                clicks += 1
+        produced, clicks = _made(role, view, decision)
+        if decision.seconds is not None:
+            return max(decision.seconds, produced / self.type_wpm * 60.0)
         if not (produced or clicks):
             return 0.0
         if role == "human":
             return self.human_step * (1 + clicks) + produced / self.type_wpm * 60.0
         return self.agent_step + produced * self.tokens_per_word / self.agent_tps
+
+
+def _made(role: Role, view: View, decision: Decision) -> tuple[int, int]:
+    """The words that an actor writes to carry out a decision, and its clicks."""
+    produced = 0
+    clicks = 0
+    before = lines_of(view.snapshot_text)
+    for verb in decision.verbs:
+        if isinstance(verb, Say):
+            produced += count_words(verb.text)
+        elif isinstance(verb, Submit):
+            # A model writes the whole output again; a human edits words of the existing one.
+            if verb.files and isinstance(verb.content, Mapping):
+                standing = view.snapshot.content if view.snapshot and view.snapshot.files else {}
+                known = standing if role == "human" and isinstance(standing, Mapping) else {}
+                for path, text in verb.content.items():
+                    old, new = lines_of(known.get(path, "")), lines_of(text or "")
+                    produced += count_words(new_words(old, new))
+            else:
+                known_lines = before if role == "human" else ()
+                produced += count_words(new_words(known_lines, lines_of(verb.content)))
+        elif isinstance(verb, Ask):
+            produced += count_words(verb.question)
+        elif isinstance(verb, Approve):
+            produced += count_words(verb.comment)
+            clicks += 1
+        elif isinstance(verb, Act):
+            clicks += 1
+    return produced, clicks

@@ -95,6 +95,32 @@ async def test_a_decision_that_stands_goes_on_where_it_was_once_the_news_is_read
     assert by_human[-1].time == 160.0
 
 
+async def test_another_decision_comes_after_all_that_was_seen_has_been_read() -> None:
+    words = " ".join(["word"] * 60)
+
+    class Answering:
+        async def decide(self, view: View) -> Decision:
+            if view.messages and view.messages[-1].text == "Well?":
+                return Decision((Say("yes"), Finish()), seconds=10.0)
+            return NOTHING
+
+    other = Script().pause(50).say(words).pause(20).say("Well?").pause(200)
+    timing = Timing(read_wpm=60.0)
+    trace = await trace_of(a_session(human(playing(Answering())), agent(other), timing=timing))
+    assert trace[-1].time == 50.0 + 60.0 + 1.0 + 10.0
+
+
+async def test_a_person_takes_at_least_as_long_as_typing_takes() -> None:
+    class Hasty:
+        async def decide(self, view: View) -> Decision:
+            return Decision((Say("one two three"), Finish()), seconds=1.0)
+
+    timing = Timing(type_wpm=60.0)
+    for part, other, lasts in ((human, agent, 3.0), (agent, human, 1.0)):
+        session = a_session(part(playing(Hasty())), other(Script().pause(60)), timing=timing)
+        assert (await trace_of(session))[-1].time == lasts
+
+
 async def test_news_at_the_very_moment_of_submitting_is_still_seen() -> None:
     for seed in range(8):
         policy = Drafting("change")

@@ -8,9 +8,11 @@ import msgspec
 import pytest
 from duolog.engine.errors import CodecError, InvalidInput
 from duolog.engine.events import (
+    JSON,
     ActionTaken,
     ApprovalAsked,
     ApprovalGiven,
+    DraftDropped,
     MessageSent,
     ModelCalled,
     NoteTaken,
@@ -28,7 +30,7 @@ from duolog.scoring.trajectory.options import Options
 from duolog.scoring.trajectory.points import Trajectory
 from duolog.scoring.trajectory.token_estimate import estimate_tokens
 from duolog.scoring.turns import is_vague
-from duolog.testing.records import RecordWriter
+from duolog.testing.records import AGENT, RecordWriter
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -370,24 +372,109 @@ def test_a_real_clock_that_was_set_back_costs_no_time() -> None:
     assert effort(script)["seconds"] == 0.0
 
 
+PACE: Mapping[str, JSON] = {"timing": {"read_wpm": 60, "type_wpm": 30}}
+
+
 def test_time_on_a_virtual_clock_is_modelled_reading_and_typing() -> None:
     script = RecordWriter()
-    script.opened(clock="virtual", config={"timing": {"read_wpm": 60, "type_wpm": 30}})
-    script.human("plan a trip")  # 3 words typed: 6 s
-    script.agent("when do you leave")  # 4 read: 4 s
-    script.output("Day 1: Rome")  # 3 read: 3 s
-    script.human("ok")  # 2 s
-    script.output("Day 1: Rome\nDay 2: Ostia", by="human")  # 3 typed: 6 s
+    script.opened(clock="virtual", config=PACE)
+    script.human("plan a trip", at=10.0)  # 3 words typed: 6 s
+    script.agent("when do you leave", at=12.0)  # 4 read: 4 s
+    script.output("Day 1: Rome", at=15.0)  # 3 read: 3 s
+    script.human("ok", at=40.0)  # 2 s
+    script.output("Day 1: Rome\nDay 2: Ostia", by="human", at=50.0)  # 3 typed: 6 s
+    script.closed(at=60.0)
     assert series(script, "seconds") == [13.0, 21.0]
 
 
 def test_the_rates_are_those_of_people_unless_told_otherwise() -> None:
     script = RecordWriter()
     script.opened(clock="virtual")
-    script.human("one two")
-    script.agent("three")
+    script.human("one two", at=10.0)
+    script.agent("three", at=20.0)
     expected = 2 / 52 * 60 + 1 / 238 * 60
     assert effort(script)["seconds"] == pytest.approx(expected, rel=1e-12)
+
+
+def test_between_two_acts_nobody_spends_more_than_the_time_that_passed() -> None:
+    script = RecordWriter()
+    script.opened(clock="virtual", config=PACE)
+    script.human("plan a trip", at=0.0)  # before the session began
+    script.agent("one two three four five", at=1.0)  # of 5 s to read, 2 pass
+    assert effort(script)["seconds"] == 1.0
+    script.human("ok", at=2.0)
+    assert series(script, "seconds") == [2.0, 2.0]
+    script.output("one two three", at=5.0)
+    script.human("a b", at=12.0)  # 3 s read and 4 s typed
+    script.human("c", at=12.0)  # with it, 2 s more
+    assert series(script, "seconds") == [2.0, 5.0, 11.0]
+    script.agent("one two three", at=13.0)
+    script.closed(at=14.0)
+    assert series(script, "seconds") == [2.0, 5.0, 13.0]
+
+
+def test_a_dropped_draft_took_at_most_the_time_since_the_last_act() -> None:
+    script = RecordWriter()
+    script.opened(clock="virtual", config=PACE)
+    script.human("go", at=4.0)
+    script.agent("hm", at=5.0)
+    script.human(DraftDropped(text="wait", seconds=30.0, of=40.0), at=10.0)
+    script.closed(at=11.0)
+    assert effort(script)["seconds"] == 9.0  # 2 for the first word, and all 7 since
+
+
+def test_an_import_without_times_has_the_modelled_time() -> None:
+    script = RecordWriter()
+    script.opened(clock="virtual", config={**PACE, "imported": {"format": "chat"}})
+    script.human("plan a trip", at=0.0)
+    script.agent("when do you leave", at=0.0)
+    script.human("ok", at=0.0)
+    assert series(script, "seconds") == [10.0, 12.0]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["ann", "ben", "bot", "output", "edit", "dropped", "action"]),
+            st.integers(0, 30),
+            st.integers(0, 6),
+        ),
+        max_size=14,
+    ),
+    st.booleans(),
+)
+def test_nobody_ever_spends_more_than_the_session_lasted(
+    acts: list[tuple[str, int, int]], begins_late: bool
+) -> None:
+    script = RecordWriter()
+    people = (*(Participant(name=one, role="human") for one in ("ann", "ben")), AGENT)
+    script.opened(clock="virtual", config=PACE, participants=people)
+    fold, now, before = TrajectoryFold("s", WORDS), 5.0 * begins_late, 0.0
+    fold.feed(script.records[0])
+    for number, (who, size, later) in enumerate(acts):
+        now, text = now + later, f"{number} " * size
+        match who:
+            case "output" | "edit":
+                record = script.output(text, by="human" if who == "edit" else "agent", at=now)
+            case "dropped":
+                record = script.human(DraftDropped(seconds=float(size), of=40.0), at=now)
+            case "action":
+                record = script.agent(ActionTaken(name="search"), at=now)
+            case "bot":
+                record = script.agent(text, at=now)
+            case _:
+                record = script.human(text, actor=who, at=now)
+        fold.feed(record)
+        spent = fold.trajectory().points[-1].effort["seconds"]
+        assert spent is not None
+        assert spent <= now + 1e-9
+        if who not in ("output", "edit"):  # another version may have less to read
+            assert spent >= before - 1e-9
+        before = spent
+    fold.feed(script.closed(at=now + 1.0))
+    [*_, last] = fold.trajectory().points
+    assert last.effort["seconds"] is not None
+    assert last.effort["seconds"] <= now + 1.0 + 1e-9
 
 
 @pytest.mark.parametrize("timing", [{"read_wpm": 0}, {"type_wpm": "fast"}, "fast"])
