@@ -136,8 +136,6 @@ def _reached(tree: ast.Module) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
             continue
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and _tells(node.value):
             continue
-        if isinstance(node, ast.expr | ast.stmt):
-            yield node, function
         skipped: list[ast.AST | None] = []
         if isinstance(node, ast.AnnAssign):
             skipped = [node.annotation]
@@ -147,6 +145,8 @@ def _reached(tree: ast.Module) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
         elif isinstance(node, ast.ClassDef):
             skipped = [*node.bases, *node.decorator_list, *node.keywords]
             prefix += f"{node.name}."
+        if isinstance(node, ast.expr | ast.stmt):
+            yield node, function  # the statements of a function's body are changed within it
         waiting += [
             (child, function, prefix)
             for child in ast.iter_child_nodes(node)

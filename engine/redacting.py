@@ -6,7 +6,6 @@ A text without any stays the same, byte for byte. A replaced secret is not repla
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -18,6 +17,7 @@ from . import codec
 from .errors import CodecError, InvalidInput
 from .events import JSON, SnapshotTaken, Unknown
 from .files import with_digests
+from .patterns import compiled
 from .records import Draft, Redact
 from .redaction import REMOVED, may_hold_forms, redact_forms
 from .settings import settings_text
@@ -49,7 +49,8 @@ def redaction_of(name: str) -> Redact | None:
             # do not count.
 
     Raises:
-        InvalidInput: there is no such file, or a line is not a regular expression.
+        InvalidInput: there is no such file, or a line is not a regular expression, or could take
+            forever (see ``duolog.engine.patterns``).
     """
     if name in (DEFAULT, OFF):
         return redact_secrets if name == DEFAULT else None
@@ -92,19 +93,17 @@ def _patterns_in(path: Path) -> list[str]:
     found = [line for line in lines if line.strip() and not line.startswith("#")]
     for number, line in enumerate(found, start=1):
         try:
-            re.compile(line)
-        except re.error as error:
-            raise InvalidInput(
-                f"{path}, pattern {number}: {line!r} is not valid: {error}"
-            ) from None
+            compiled(line)
+        except InvalidInput as error:
+            raise InvalidInput(f"{path}, pattern {number}: {error}") from None
     return found
 
 
 def _by_patterns(patterns: Sequence[str]) -> Redact:
-    compiled = [re.compile(one) for one in patterns]
+    found = [compiled(one) for one in patterns]
 
     def clean(text: str) -> str:
-        for one in compiled:
+        for one in found:
             text = one.sub(REMOVED, text)
         return redact_forms(text)
 

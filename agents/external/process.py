@@ -27,6 +27,9 @@ __all__ = ("LineProcess",)
 _MOST: Final = 8 * 1024 * 1024
 """Bytes that a program may write in one exchange."""
 
+_MOST_TOLD: Final = 32 * 1024 * 1024
+"""Bytes that it may write to its standard error in one exchange: agents may log there."""
+
 _KEPT = sys.platform == "linux"
 _GRACE = 2.0  # seconds to end by itself once its input is closed, and again once it is asked to
 _TAIL = 2000  # bytes of its standard error that are kept
@@ -113,16 +116,20 @@ class LineProcess:
         self._outgoing = outgoing
         failure: ModelError | None = None
         drained = anyio.Event()
+        reading = anyio.CancelScope()
         with outgoing, queued:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._write, process, queued)
-                tasks.start_soon(self._keep_tail, process.stderr, drained)
+                tasks.start_soon(self._keep_tail, process.stderr, drained, reading)
                 tasks.start_soon(self._end_group, process)
                 self.send(line)
                 try:
-                    await self._read(process, take, drained)
+                    with reading:
+                        await self._read(process, take, drained)
                 except ModelError as error:
                     failure = error
+                if reading.cancelled_caught:
+                    failure = self._too_much(f"{_MOST_TOLD // 2**20} MB to its standard error")
                 tasks.cancel_scope.cancel()
         self._outgoing = None
         if failure is not None:
@@ -163,15 +170,16 @@ class LineProcess:
                 continue
             searched = len(self._buffer)
             if read > _MOST:
-                raise ModelBadReply(
-                    f"{self._name} wrote more than {_MOST // 2**20} MB, and has not answered"
-                )
+                raise self._too_much(f"{_MOST // 2**20} MB")
             try:
                 chunk = await process.stdout.receive(_CHUNK) if process.stdout else b""
             except _GONE:
                 raise await self._early_end(process, drained) from None
             self._buffer += chunk
             read += len(chunk)
+
+    def _too_much(self, what: str) -> ModelBadReply:
+        return ModelBadReply(f"{self._name} wrote more than {what}, and has not answered")
 
     async def _early_end(self, process: Process, drained: anyio.Event) -> ModelUnavailable:
         """Explains a missing answer: how the program ended, and the last lines that it wrote."""
@@ -186,12 +194,22 @@ class LineProcess:
         said = f"; it wrote: {' | '.join(lines)[-_SHOWN:]}" if lines else ""
         return ModelUnavailable(f"{self._name} {how} before it had answered{said}")
 
-    async def _keep_tail(self, stream: ByteReceiveStream | None, drained: anyio.Event) -> None:
-        """Drains standard error so that the program never blocks on it, and keeps the last part."""
+    async def _keep_tail(
+        self, stream: ByteReceiveStream | None, drained: anyio.Event, reading: anyio.CancelScope
+    ) -> None:
+        """Drains standard error so that the program never blocks on it, and keeps the last part. Ends
+        the reading of its answer if it writes too much.
+        """
+        told = 0
         while stream is not None:
             try:
-                self._tail = (self._tail + await stream.receive(_CHUNK))[-_TAIL:]
+                chunk = await stream.receive(_CHUNK)
             except _GONE:
+                break
+            self._tail = (self._tail + chunk)[-_TAIL:]
+            told += len(chunk)
+            if told > _MOST_TOLD:
+                reading.cancel()
                 break
         drained.set()
 

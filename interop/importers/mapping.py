@@ -13,6 +13,7 @@ from ...engine import codec
 from ...engine.budget import Budget
 from ...engine.errors import InvalidInput, MissingExtra, malformed
 from ...engine.events import JSON, ScorerRef, Tokens, UtilityScored
+from ...engine.patterns import compiled
 from ...engine.settings import read_settings
 from .conversation.builder import Participants
 from .conversation.numbers import count_of, share_of
@@ -39,6 +40,7 @@ __all__ = ("MappingImporter", "load_mapping")
 
 if TYPE_CHECKING:
     from jsonpath_rfc9535 import JSONPathQuery
+    from jsonpath_rfc9535.filter_expressions import Expression
 
 
 Side: TypeAlias = Literal["human", "agent", "operator", "system", "result", "skip"]
@@ -188,7 +190,7 @@ def query(text: str, where: str) -> JSONPathQuery:
     """A JSONPath, compiled.
 
     Raises:
-        InvalidInput: it is none.
+        InvalidInput: it is not a JSONPath, or it could take very long on a large document.
         MissingExtra: there is nothing to evaluate it with.
     """
     try:
@@ -200,10 +202,68 @@ def query(text: str, where: str) -> JSONPathQuery:
             f"{where}: a JSONPath has at most {_LONGEST:,} characters, not {len(text):,}"
         )
     try:
-        return jsonpath_rfc9535.compile(text)
+        found = jsonpath_rfc9535.compile(text)
     except (jsonpath_rfc9535.JSONPathError, RecursionError) as error:
         why = malformed(error)
         raise InvalidInput(f"{where}: {text!r} is not a JSONPath: {why}") from error
+    try:
+        _check_work(found, 0)
+    except InvalidInput as error:
+        raise InvalidInput(f"{where}: {text!r} {error}") from None
+    return found
+
+
+def _check_work(path: JSONPathQuery, depth: int) -> None:
+    """Checks that a path takes time in proportion to a document.
+
+    Args:
+        path: the path, or one in a filter.
+        depth: how many segments around it search at all depths.
+
+    Raises:
+        InvalidInput: it does not; says why.
+    """
+    from jsonpath_rfc9535.segments import JSONPathRecursiveDescentSegment
+    from jsonpath_rfc9535.selectors import FilterSelector
+
+    for segment in path.segments:
+        depth += isinstance(segment, JSONPathRecursiveDescentSegment)
+        if depth > _DESCENTS:
+            raise InvalidInput(f"searches at all depths (..) more than {_DESCENTS} times")
+        for selector in segment.selectors:
+            if isinstance(selector, FilterSelector):
+                _check_filter(selector.expression, depth)
+
+
+def _check_filter(expression: Expression, depth: int) -> None:
+    """Checks an expression of a filter, which is evaluated for each value; raises as ``_check_work``."""
+    from jsonpath_rfc9535 import filter_expressions as known
+
+    match expression:
+        case known.RootFilterQuery(query=path):
+            if not path.singular_query():
+                raise InvalidInput(
+                    f"looks up {str(path)!r} again for each value; a filter may look up many values "
+                    "from @, and one value from $"
+                )
+        case known.RelativeFilterQuery(query=path):
+            _check_work(path, depth)
+        case known.FilterExpression(expression=inner) | known.PrefixExpression(right=inner):
+            _check_filter(inner, depth)
+        case (
+            known.LogicalExpression(left=left, right=right)
+            | known.ComparisonExpression(left=left, right=right)
+        ):
+            _check_filter(left, depth)
+            _check_filter(right, depth)
+        case known.FunctionExtension(name=name, args=arguments):
+            if name in ("match", "search"):
+                pattern = arguments[1]
+                if not isinstance(pattern, known.StringLiteral):
+                    raise InvalidInput(f"has a pattern in {name}() that is not a text in quotes")
+                compiled(pattern.value)
+            for argument in arguments:
+                _check_filter(argument, depth)
 
 
 def found(path: JSONPathQuery | None, value: JSON) -> JSON:
@@ -234,10 +294,6 @@ def all_found(path: JSONPathQuery | None, value: JSON) -> list[JSON]:
 # --- the importer that a mapping describes --------------------------------------------------------
 
 
-if TYPE_CHECKING:
-    from jsonpath_rfc9535 import JSONPathQuery
-
-
 _NAME: Final = "mapping"
 _SCORER: Final = ScorerRef(name=_NAME, version="1", config=codec.digest({"value": "utility"}))
 _SIDES: Final[Mapping[Side, str]] = {
@@ -256,6 +312,7 @@ _DOWN: Final = frozenset(
 )
 _LIKERT: Final = range(1, 6)
 _LONGEST: Final = 1000  # characters of a path
+_DESCENTS: Final = 2  # times that it may search at all depths
 _DOCUMENT: Final = Budget(objects=1 << 20)
 """Limits for a document: its values become objects of Python, of about 250 bytes each."""
 

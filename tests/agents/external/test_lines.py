@@ -87,6 +87,10 @@ def test_a_recorded_session_goes_on_without_asking_again(tmp_path: Path) -> None
         ("sys.exit('the oven is broken')", "exit code 1 .*the oven is broken"),
         ("time.sleep(600)", "no whole answer from 'exec-agent' within 5 s"),
         ("print('x' * 9_000_000, flush=True, end=''); time.sleep(600)", "wrote more than 8 MB"),
+        (
+            "sys.stderr.write('x' * 40_000_000); time.sleep(600)",
+            "more than 32 MB to its standard error",
+        ),
         ("os.kill(os.getpid(), 9)", "was ended by SIGKILL"),
     ],
 )
