@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from typing import NoReturn, TypeAlias, assert_never, final
 
 import msgspec
+from anyio.lowlevel import checkpoint
 
 from .. import codec
 from ..errors import ContextError, Divergence, InvalidInput, StaleBase
@@ -21,6 +22,7 @@ from ..events import (
     ActionTaken,
     ApprovalAsked,
     ApprovalGiven,
+    CloseReason,
     DraftDropped,
     FeedbackGiven,
     MessageSent,
@@ -502,12 +504,16 @@ class ActorContext:
     async def finish(self, detail: str = "", reason: Ending = "finished") -> None:
         """Ends the session: ``finished`` if its output is good, ``abandoned`` to give up."""
         self._guard.check()
-        await self._sequencer.close(reason, self.name, self.role, detail)
+        await self._end(reason, detail)
 
     async def cancel(self, detail: str = "") -> None:
         """Ends the session as ``cancelled``, which says nothing about the collaboration."""
         self._guard.check()
-        await self._sequencer.close("cancelled", self.name, self.role, detail)
+        await self._end("cancelled", detail)
+
+    async def _end(self, reason: CloseReason, detail: str) -> None:
+        if not await self._sequencer.close(reason, self.name, self.role, detail):
+            await checkpoint()  # ends an actor that does this in a loop: nothing else would
 
     def interrupt(self, why: str | Divergence) -> NoReturn:
         """Leaves the session as the log has it, to be resumed: an external reason prevents it from

@@ -34,7 +34,7 @@ from duolog.engine.session.decisions import NOTHING, Decision, Note, Say, Verb, 
 from duolog.engine.session.environment import Action, ActionSpec, Environment, Outcome
 from duolog.engine.session.limits import Limits
 from duolog.engine.session.runner import Session, SessionResult, run_session
-from duolog.engine.session.time.clock import VirtualClock
+from duolog.engine.session.time.clock import Clock, RealClock, VirtualClock
 from duolog.engine.session.view import View
 from duolog.testing import Script, Workshop, a_session, agent, human, put_records, streams
 
@@ -49,6 +49,17 @@ def closing(trace: Sequence[Record]) -> tuple[CloseReason, str, str]:
     closed = trace[-1].event
     assert isinstance(closed, SessionClosed)
     return closed.reason, closed.by, closed.detail
+
+
+@pytest.mark.parametrize("clock", [VirtualClock(), RealClock()])
+async def test_an_actor_that_finishes_in_a_loop_ends_with_its_session(clock: Clock) -> None:
+    async def insistent(context: ActorContext) -> None:
+        while True:
+            await context.finish()
+
+    seed = 7 if isinstance(clock, VirtualClock) else None
+    result, trace = await run(a_session(human(insistent), clock=clock, seed=seed))
+    assert (result.reason, trace[-1].kind) == ("finished", "SessionClosed")
 
 
 def raising(error: BaseException) -> Script:

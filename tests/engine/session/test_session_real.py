@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import anyio
 import pytest
 from duolog.engine.errors import Divergence
-from duolog.engine.events import ActionResolved, ActorFailed, SessionClosed
+from duolog.engine.events import (
+    ActionResolved,
+    ActionTaken,
+    ActorFailed,
+    ScorerRef,
+    SessionClosed,
+    UtilityScored,
+)
 from duolog.engine.log.open import open_log
 from duolog.engine.records import TRACE, Record
+from duolog.engine.scorers.protocol import Measurement, SessionScorer
 from duolog.engine.session.actors import playing
 from duolog.engine.session.context import ActorContext
 from duolog.engine.session.decisions import NOTHING, Decision, Finish, Say, Submit, Wait
 from duolog.engine.session.limits import Limits
-from duolog.engine.session.runner import Session, run_session
+from duolog.engine.session.runner import Session, measured_mark, run_session
 from duolog.engine.session.time.clock import RealClock
 from duolog.engine.session.time.timing import Timing
 from duolog.engine.session.view import View
@@ -271,6 +281,99 @@ async def test_resuming_on_the_wall_recalls_outcomes_and_sees_to_what_was_in_fli
     assert outcomes[build].outcome == "failed"
     assert "interrupted" in (outcomes[build].error or "")
     assert outcomes[search].observation == {"count": 2, "arguments": {}}
+
+
+class Lengths:
+    """Scores snapshots by their length."""
+
+    ref = ScorerRef(name="lengths", version="1", config="")
+
+    def begin(self, session: str) -> SessionScorer:
+        return self
+
+    async def observe(self, record: Record) -> Sequence[Measurement]:
+        if record.kind != "SnapshotTaken":
+            return []
+        value = len(record.body or b"") / 1000
+        scored = UtilityScored(scorer=self.ref, snapshot=record.version, value=value)
+        return [Measurement(scored, f"snapshot/{record.version}")]
+
+
+DEEDS = ("look", "build", "search", "draft", "fumble", "draft", "look")
+
+
+async def by_the_list(context: ActorContext) -> None:
+    """Continues with the list from wherever its view says that it is."""
+    while True:
+        context.look()
+        own = [record for record in context.view.records if record.actor == "agent"]
+        done = len([record for record in own if record.kind in ("ActionTaken", "SnapshotTaken")])
+        if context.view.in_flight and done != 2:  # only the second and the third overlap
+            await context.news()
+        elif done == len(DEEDS):
+            return await context.finish()
+        elif DEEDS[done] == "draft":
+            await context.submit(f"draft {done}")
+        else:
+            await context.act(DEEDS[done])
+
+
+async def test_restored_at_any_record_it_does_the_rest_and_nothing_twice() -> None:
+    async def stay_away(context: ActorContext) -> None:
+        await anyio.sleep_forever()
+
+    def session(workshop: Workshop) -> Session:
+        return a_session(
+            human(stay_away),
+            agent(by_the_list),
+            clock=RealClock(),
+            seed=None,
+            request="A list of deeds.",
+            environment=workshop,
+            timing=AT_ONCE,
+            scorers=[Lengths()],
+        )
+
+    whole = await played(session(Workshop(pace=0.0)))
+    assert [r.event.name for r in whole.trace if isinstance(r.event, ActionTaken)] == [
+        deed for deed in DEEDS if deed != "draft"
+    ]
+    for cut in range(1, len(whole.trace) + 1):
+        held = whole.trace[:cut]
+        scores = [r for r in whole.streams["lengths@1"] if r.event.snapshot <= cut]  # type: ignore[union-attr]
+        workshop = Workshop(pace=0.0)
+        async with open_log("memory://") as log:
+            await put_records(log, held + scores[:1])
+            result = await run_session(log, session(workshop))
+            got = await streams(log, "session")
+            mark = await log.checkpoint(*measured_mark(session(workshop)))
+            last = [record.position async for record in log.read_all()][-1]
+        trace = got[TRACE]
+        assert [r.body for r in trace[:cut]] == [r.body for r in held]
+        assert (result.resumed, result.events, result.reason) == (cut, len(trace), "finished")
+        taken = {r.version: r.event.name for r in trace if isinstance(r.event, ActionTaken)}
+        assert [*taken.values()] == ["look", "build", "search", "fumble", "look"]
+        resolved = [r for r in trace if isinstance(r.event, ActionResolved)]
+        outcomes = {
+            r.event.action: r.event for r in resolved if isinstance(r.event, ActionResolved)
+        }
+        assert sorted(outcomes) == [*taken], "each action has one outcome"
+        assert len(resolved) == len(taken)
+        closed = held[-1].kind == "SessionClosed"
+        before = [v for v in taken if v <= cut and outcomes[v] in [r.event for r in held]]
+        open_build = [v for v in taken if taken[v] == "build" and v <= cut and v not in before]
+        assert workshop.recalled == ([] if closed else before)
+        assert workshop.performed == [v for v in taken if v not in before and v not in open_build]
+        for version in open_build:
+            assert "interrupted" in (outcomes[version].error or "")
+        fine = [v for v in taken if outcomes[v].outcome == "ok"]
+        assert len(fine) == 4 - len(open_build)
+        counts = [outcomes[v].observation["count"] for v in fine if v not in before]  # type: ignore[call-overload, index]
+        assert sorted(counts) == [*range(len(fine) - len(counts) + 1, len(fine) + 1)]
+        snapshots = [r.version for r in trace if r.kind == "SnapshotTaken"]
+        assert [r.event.snapshot for r in got["lengths@1"]] == snapshots  # type: ignore[union-attr]
+        assert result.utility == pytest.approx(len(trace[snapshots[-1] - 1].body or b"") / 1000)
+        assert mark == last, "all of it is noted as measured"
 
 
 async def test_resuming_on_the_wall_recalls_no_refused_snapshot() -> None:
