@@ -333,7 +333,7 @@ def _make(
             break
         if made and entry.adopted and entry.tried is not None:
             break
-        received = entry.received.at if entry.received is not None else opened
+        received = opened if entry.received is None else _version_in(entry.received, state)
         entry.time = max(entry.time, state.time)
         sender = Sender(entry.actor, entry.role, entry.time, entry.id, received)
         try:
@@ -348,6 +348,13 @@ def _make(
             drafts.append(draft)
             state.feed_draft(draft)
     return drafts, made
+
+
+def _version_in(received: Receipt, state: TraceState) -> int | None:
+    """The trace version of an event that another process may have written."""
+    if received.at is None and received.ident is not None:
+        return state.ids.get(received.ident)
+    return received.at
 
 
 def _shorten(entry: QueuedCommand) -> bool:

@@ -386,7 +386,7 @@ class Intake:
             self._waiting += 1
             self._kept += 1
             if entry.command is not None and entry.verb != _MARK:
-                entry.received, queue.last = queue.last, entry.receipt
+                entry.received, queue.last = queue.last or entry.received, entry.receipt
             self._enqueue(queue, entry)
 
     async def run(self) -> None:

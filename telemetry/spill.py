@@ -145,6 +145,7 @@ class _Line(msgspec.Struct, omit_defaults=True):
     id: str | None = None
     tried: int | None = None
     about: int | str | None = None
+    received: int | str | None = None
     kind: str = ""
     schema: int = 0
     body: msgspec.Raw = _NOTHING
@@ -356,6 +357,7 @@ class SpillFiles:
             id=entry.id,
             tried=entry.tried,
             about=_reference(entry.about),
+            received=_reference(entry.received),
         )
         if fresh:
             opening = self._redacted(queue.opened, ENGINE, "environment", entry.time)
@@ -521,6 +523,12 @@ def _entry(line: _Line) -> QueuedCommand:
     entry.taken = line.taken
     entry.tried = line.tried
     entry.spilled = entry.adopted = True
+    if line.received:
+        entry.received = received = Receipt(line.session)
+        if isinstance(line.received, int):
+            received.at = line.received
+        else:
+            received.ident = line.received
     return entry
 
 

@@ -21,6 +21,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, TypeAlias, final, overload
 from urllib.parse import quote
@@ -37,6 +38,7 @@ from ...engine.rounds import Rounds as RoundsCounted
 from ...engine.scorers.choice import split_stream
 from ..trajectory.effort import MEASURES
 from ..trajectory.options import Options
+from .pages import Chunk, check_pages
 from .rows import DEFINITIONS, PROCESS_MEASURES, Folded, SessionRow, in_64_bits
 from .table import Array, Coded, Columns, Flags, Floats, Integers, Rounds
 
@@ -590,9 +592,15 @@ class _PartFile:
                 f"{self._file} has {chunks:,} chunks of columns; at most {_CHUNKS:,} are read"
             )
         groups = [about.row_group(at) for at in range(about.num_row_groups)]
-        values = sum(group.column(at).num_values for group in groups for at in columns)
+        widths = [max(_WIDTH, about.schema.column(at).length) for at in columns]
+        values = sum(group.column(at).num_values * widths[at] for group in groups for at in columns)
         stored = sum(group.total_byte_size for group in groups)
-        self._check_size(max(values * _WIDTH, stored))
+        self._check_size(max(values, stored))
+        with self._file.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as held:
+            try:
+                check_pages(held, [_chunk(group.column(at)) for group in groups for at in columns])
+            except InvalidInput as error:
+                raise type(error)(f"the tables cannot be read: {self._file}: {error}") from None
 
     def _check_size(self, size: int) -> None:
         try:
@@ -641,6 +649,20 @@ class _PartFile:
             self._check_size(sum(map(_text_size, chunks)))
             plain = [field.with_type(_plain(field.type)) for field in found.schema]
             return found.cast(pyarrow.schema(plain))
+
+
+def _chunk(about: Any) -> Chunk:  # noqa: ANN401  (pyarrow is untyped)
+    """A column in a group of rows."""
+    start = about.data_page_offset
+    if about.has_dictionary_page and 0 < about.dictionary_page_offset < start:
+        start = about.dictionary_page_offset
+    return Chunk(
+        name=about.path_in_schema,
+        start=start,
+        end=start + about.total_compressed_size,
+        values=about.num_values,
+        size=about.total_uncompressed_size,
+    )
 
 
 def _plain(kind: Any) -> Any:  # noqa: ANN401  (pyarrow is untyped)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import cast
 
 import anyio
 import pytest
@@ -368,7 +369,11 @@ async def test_restored_at_any_record_it_does_the_rest_and_nothing_twice() -> No
             assert "interrupted" in (outcomes[version].error or "")
         fine = [v for v in taken if outcomes[v].outcome == "ok"]
         assert len(fine) == 4 - len(open_build)
-        counts = [outcomes[v].observation["count"] for v in fine if v not in before]  # type: ignore[call-overload, index]
+        counts = [
+            cast("Mapping[str, int]", outcomes[v].observation)["count"]
+            for v in fine
+            if v not in before
+        ]
         assert sorted(counts) == [*range(len(fine) - len(counts) + 1, len(fine) + 1)]
         snapshots = [r.version for r in trace if r.kind == "SnapshotTaken"]
         assert [r.event.snapshot for r in got["lengths@1"]] == snapshots  # type: ignore[union-attr]

@@ -98,6 +98,35 @@ def claimed_rows(files: Files) -> None:
     parquet.write_table(table.drop_columns(["tags"]), files.sessions)
 
 
+def patched(path: Path, field: int) -> None:
+    """A number in the header of the first page is the greatest that there is room for. The footer
+    says how much there is.
+    """
+    keys = arrow.array([1 + n * 7919 % 10007 for n in range(3000)], arrow.int64())
+    parquet.write_table(arrow.table({"key": keys}), path, compression="zstd", use_dictionary=False)
+    data = bytearray(path.read_bytes())
+    at = parquet.read_metadata(path).row_group(0).column(0).data_page_offset
+    for number in range(field + 1):
+        at += (
+            2 if data[at] == 0x2C else 1
+        )  # the head of a struct is followed by that of its first field
+        begin = at
+        while data[at] >= 128:
+            if number == field:
+                data[at] = 0xFE if at == begin else 0xFF
+            at += 1
+        if number == field:
+            data[at] = 0x7F
+        at += 1
+    path.write_bytes(data)
+
+
+def wide(files: Files) -> None:
+    """Values of 100 kB each, all the same one."""
+    values = arrow.array([b"a" * 100_000] * 300, arrow.binary(100_000))
+    parquet.write_table(arrow.table({"x": values}), files.sessions)
+
+
 CASES: dict[str, tuple[Callable[[Files], object], str]] = {
     "many rows": (many_rows, r"part-1.parquet: [\d,]+ compressed bytes become"),
     "long texts": (long_texts, r"part-1.parquet: [\d,]+ compressed bytes become 3,000,000,000"),
@@ -113,6 +142,21 @@ CASES: dict[str, tuple[Callable[[Files], object], str]] = {
         ),
         "has rounds, and no session: export the log anew",
     ),
+    "pages of many bytes": (
+        lambda files: patched(files.sessions, 1),
+        "part-1.parquet: a page of the column key holds more than the footer says",
+    ),
+    "pages of many values": (
+        lambda files: patched(files.rounds, 3),
+        "part-2.parquet: a page of the column key holds more than the footer says",
+    ),
+    "pages without headers": (
+        lambda files: files.sessions.write_bytes(
+            files.sessions.read_bytes()[:4] + b"\xff" * 40 + files.sessions.read_bytes()[44:]
+        ),
+        "part-1.parquet: a page of the column key has no header",
+    ),
+    "wide values": (wide, r"part-1.parquet: [\d,]+ compressed bytes become 30,000,000"),
     "keys that are texts": (
         lambda files: replaced(files.sessions, key=arrow.array(["a"])),
         "the column key is of the type string, and not int64: export the log there again",
