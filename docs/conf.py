@@ -72,6 +72,7 @@ def _is_prose(
 
 
 _LONG_NAME = re.compile(r'(?<=<span class="pre">)[\w./]{24,}(?=</span>)')
+_OPTION = re.compile(r'(?<=<span class="pre)(?=">--[\w-]{1,24}</span>)')
 
 
 def _break_names(
@@ -81,6 +82,7 @@ def _break_names(
         context["body"] = _LONG_NAME.sub(
             lambda found: re.sub(r"[./]", r"\g<0><wbr>", found[0]), context["body"]
         )
+        context["body"] = _OPTION.sub(" option", context["body"])
 
 
 _ACCESSIBLE = (

@@ -1,5 +1,7 @@
 """Every error that Duolog raises, in one tree, so that a caller can choose how much to catch.
 
+::
+
     DuologError
     ├── LogError                 the log cannot do what was asked
     │   ├── VersionConflict      the stream is not at the expected version

@@ -3,7 +3,8 @@
 ``docs/columns.md`` lists the columns.
 
 Everything that counts is named by ``manifest.json``, which is replaced in one step after the files
-that it names are on the disk. Whatever else lies there is left over from a program that was killed.
+that it names are on the disk. Other files are left over from a program that was killed. A directory
+holds::
 
     manifest.json
     sessions/convention=handoff/scored_by=auto/rated_by=auto/part-1.parquet
