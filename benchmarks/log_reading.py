@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+import anyio
 from duolog.benchmarks.floors.sqlite import list_raw, read_raw
 from duolog.benchmarks.measuring import Row, alternately, compare, missing
 from duolog.benchmarks.peers.eventsourcing_log import PACKAGE, read_theirs
@@ -17,6 +18,7 @@ from duolog.engine.log.open import open_log
 from duolog.engine.log.sqlite.file import parse
 from duolog.engine.log.sqlite.log import sqlite_log
 from duolog.engine.records import Record
+from duolog.scoring.index.sessions import SessionIndex
 
 __all__ = ("open_rows", "read_rows")
 
@@ -106,6 +108,17 @@ async def open_and_show(path: Path) -> float:
         return time.perf_counter() - begin
 
 
+async def know_all(path: Path) -> int:
+    """Opens a log and knows all of its sessions, as ``watch`` and the workbench do; gives how many."""
+    async with open_log(str(path), create=False) as log, anyio.create_task_group() as tasks:
+        index = SessionIndex(log)
+        tasks.start_soon(index.run)
+        while not index.loaded:
+            await index.wait()
+        tasks.cancel_scope.cancel()
+    return len(index)
+
+
 def open_rows(directory: Path, scale: float, repeat: int) -> list[Row]:
     """Opening a long log, listing its sessions and showing one of them, of the same by hand."""
     rows = []
@@ -133,5 +146,26 @@ def open_rows(directory: Path, scale: float, repeat: int) -> list[Row]:
                 about=f"raw {statistics.median(raw):.3f} s",
             )
         )
+        if goal is not None:
+            rows.append(_index_row(path, sessions, repeat))
         path.unlink()
     return rows
+
+
+def _index_row(path: Path, sessions: int, repeat: int) -> Row:
+    """Processor time until all sessions are known to those who list them, of the raw list's."""
+    found = alternately(
+        {
+            "ours": lambda: anyio.run(know_all, path),
+            "raw": lambda: list_raw(path, f"session-{sessions // 2}"),
+        },
+        repeat,
+    )
+    ours, raw = ([timing.cpu for timing in found[who]] for who in ("ours", "raw"))
+    return compare(
+        f"know {sessions:,} sessions, as watch does : raw list",
+        ours,
+        raw,
+        better="lower",
+        about=f"{sessions * statistics.median(ours):.2f} s CPU",
+    )
