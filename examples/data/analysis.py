@@ -27,7 +27,18 @@ from .facts import (
     decide_price,
 )
 
-__all__ = ("SHEETS", "Rows", "Sheet", "chart_of", "claims_of", "query_for", "relevant", "sheet_of")
+__all__ = (
+    "LOOKS",
+    "SHEETS",
+    "Rows",
+    "Sheet",
+    "chart_of",
+    "claims_of",
+    "look_at",
+    "query_for",
+    "relevant",
+    "sheet_of",
+)
 
 Sheet = Literal["regions", "ages", "prices", "wrong"]
 """The result of one query: ratings by region, ratings by age and channel, prices by region, or
@@ -55,6 +66,15 @@ def relevant(sheet: Sheet) -> tuple[Ruling, ...]:
     """The rulings that change which rows a sheet selects."""
     found = {ruling: None for kind in SHEETS[sheet] for ruling in RULINGS_OF[kind]}
     return tuple(ruling for ruling in found if ruling != "within")
+
+
+LOOKS: Final = ("SELECT * FROM ratings LIMIT 20", "SELECT * FROM prices LIMIT 20")
+"""The SQL that shows a few raw rows of a table."""
+
+
+def look_at(sheet: Sheet) -> str:
+    """The SQL that shows a few raw rows of the table that a sheet is about."""
+    return LOOKS[sheet in ("prices", "wrong")]
 
 
 def query_for(sheet: Sheet, rulings: Rulings, *, careful: bool = True) -> str:

@@ -13,13 +13,14 @@ simulated users share it.
 from __future__ import annotations
 
 from copy import copy
-from typing import final
+from typing import Final, final
 
 from ...engine.events import ActionTaken, MessageSent, SnapshotTaken
 from ...engine.records import Record
 from ...engine.rounds import is_act
 from ...engine.text import count_words, lines_of
 from ...tasks.phrases import sentences
+from .analysis import LOOKS
 from .facts import Advice, Claim, Names, Ruling, Topic
 from .report import Assumed, Charted, ReportReader, Statement
 
@@ -27,6 +28,9 @@ __all__ = ("OWN_ANALYSIS", "Reading")
 
 OWN_ANALYSIS = 60
 """Stamina, in words, that the analyst's own action takes."""
+
+_LOOK: Final = 20
+"""Stamina that a look at some raw rows takes."""
 
 
 @final
@@ -69,7 +73,8 @@ class Reading:
         if record.role == "human" and is_act(record):
             self.catch_up()
             if isinstance(event, ActionTaken):
-                self.left = max(0, self.left - OWN_ANALYSIS)
+                looks = event.arguments.get("sql") in LOOKS
+                self.left = max(0, self.left - (_LOOK if looks else OWN_ANALYSIS))
             elif isinstance(event, SnapshotTaken):
                 self._wrote(lines_of(event.content))
         elif record.role == "agent":

@@ -21,7 +21,7 @@ from ...tasks.views import awaits_reaction, is_working, outcomes, own_messages, 
 from ...users.judgement import QUESTION, Felt, felt, questioned
 from ...users.manner import mistaken, plain
 from ...users.personas import Persona
-from .analysis import Sheet, claims_of, query_for, sheet_of
+from .analysis import Sheet, claims_of, look_at, query_for, sheet_of
 from .attention import OWN_ANALYSIS, Reading
 from .facts import DEFAULTS, RULINGS, Claim, Kind, Ruling, Topic, advice_on
 from .instances import Wants, opened_by
@@ -110,7 +110,7 @@ _HEEDED: Final = (
     "It counts the way I wanted.",
 )
 
-_QUERY_SECONDS, _WRITE_SECONDS = (60.0, 120.0), (20.0, 40.0)
+_LOOK_SECONDS, _QUERY_SECONDS, _WRITE_SECONDS = (20.0, 40.0), (60.0, 120.0), (20.0, 40.0)
 
 
 class Mind(msgspec.Struct, frozen=True):
@@ -318,11 +318,14 @@ class DataPerson:
     # --- what they do themselves ---------------------------------------------------------------------
 
     def _find_out(self, state: Mind, topic: Topic, words: Random) -> Decision | None:
-        """Selects what answers a topic; then writes that into the report."""
-        sheet = sheet_of(topic.kind)
-        for careful in (True,) if _cares(state.view, sheet) else (False, True):
+        """Looks at the table first, if they care; selects what answers a topic; then writes that into the report."""
+        sheet, found = sheet_of(topic.kind), outcomes(state.view)
+        cares, look = _cares(state.view, sheet), look_at(sheet)
+        if cares and not any(one.arguments.get("sql") == look for one in found):
+            return Decision((Act("Query", {"sql": look}),), words.uniform(*_LOOK_SECONDS))
+        for careful in (True,) if cares else (False, True):
             sql = query_for(sheet, state.profile.rulings, careful=careful)
-            done = [a for a in outcomes(state.view) if a.arguments.get("sql") == sql]
+            done = [a for a in found if a.arguments.get("sql") == sql]
             if not done:
                 return Decision((Act("Query", {"sql": sql}),), words.uniform(*_QUERY_SECONDS))
             resolved = done[-1].resolved

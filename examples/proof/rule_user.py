@@ -67,6 +67,7 @@ class PersonState:
         understood: the versions of sections that they have read with care themselves.
         mine: the versions of sections that they wrote themselves.
         fails: the claims that they know to fail, and where.
+        tried: the claims of which they have tried small cases, as stated.
         told: what they have said so far, as one would understand it, with how often.
         found: how often they found an error in a section, by label.
         taken: the claims that the agent last said it takes to matter most.
@@ -83,6 +84,7 @@ class PersonState:
         self.understood: set[str] = set()
         self.mine: set[str] = set()
         self.fails: dict[str, int] = {}
+        self.tried: set[str] = set()
         self.told: dict[Heard, int] = {}
         self.found: dict[str, int] = {}
         self.taken: tuple[str, ...] | None = None
@@ -206,6 +208,7 @@ class PersonState:
             return
         if name == "FindCounterexample":
             claim, n = str(arguments.get("claim")), observation.get("n")
+            self.tried.add(claim)
             if isinstance(n, int):
                 self._see_failures({one: n for one, text in self.stated.items() if text == claim})
         elif name in ("Check", "Verify"):
@@ -238,6 +241,9 @@ _OWN_SLIPS: Final = 0.08
 
 _THINKING: Final = 220.0
 """Seconds that it takes them to find a proof."""
+
+_TRYING: Final = 60.0
+"""Seconds in which they make up their mind to try small cases of a claim, and write them down."""
 
 _WRITING: Final = 60.0
 """Seconds that a step takes them to write down."""
@@ -502,12 +508,10 @@ class Mathematician:
         return FAMILIES[state.wishes.lemma].label
 
     def _prove(self, state: PersonState, label: str, words: Random) -> Decision:
-        """Writes a proof; for a false claim, first searches for a counterexample, then writes a partial proof."""
+        """Tries small cases, since they do not know which claims fail; then writes a proof."""
         stated = state.stated.get(label)
-        if stated is not None and not holds(in_form(stated, state.wishes.form(label))):
-            search = Act("FindCounterexample", {"claim": stated})
-            if label not in state.fails:
-                return Decision((search,), _THINKING)
+        if stated is not None and label not in state.fails and stated not in state.tried:
+            return Decision((Act("FindCounterexample", {"claim": stated}),), _TRYING)
         return _written(state, label, words)
 
 
@@ -530,7 +534,7 @@ def _written(state: PersonState, label: str, words: Random) -> Decision:
     """The output with their own proof in it, and the time that writing takes."""
     family, seed = FAMILIES[state.wishes.lemma], turn_seed(state.view)
     if label == family.label:
-        steps = draft(label, family.claim, {}, seed=seed, tries={}, rate=0.0)
+        steps = draft(label, family.claim, {}, seed=seed, tries={}, rate=_OWN_SLIPS)
         section = Section("Lemma", label, family.text, steps=steps)
     else:
         claim = in_form(state.stated[label], state.wishes.form(label))
@@ -545,7 +549,7 @@ def _written(state: PersonState, label: str, words: Random) -> Decision:
         section = Section("Claim", label, claim.text, state.fails.get(label), steps)
     sections = {**state.document, label: section}
     if family.label not in sections and any(step.reason.startswith("L") for step in steps):
-        lemma = draft(family.label, family.claim, {}, seed=seed, tries={}, rate=0.0)
+        lemma = draft(family.label, family.claim, {}, seed=seed, tries={}, rate=_OWN_SLIPS)
         sections[family.label] = Section("Lemma", family.label, family.text, steps=lemma)
     text = render_document([sections[one] for one in sorted(sections, key=_order)])
     return Decision(

@@ -112,6 +112,9 @@ _STAMINA = 14
 _GLANCE = 5
 """Rows of a result that they look at in any case."""
 
+_LATER = ("SearchRestaurants", "SearchAttractions")
+"""What travellers alone look for once they have a first plan, of ways and rooms."""
+
 _CHANGING = 120.0
 """Seconds that it takes them to change a plan that they have written down."""
 
@@ -430,9 +433,16 @@ class Traveller:
         return None
 
     def alone(self, state: TravellerState, words: Random) -> Decision | None:
-        """Writes the first plan that it can make, then searches for what the plan lacks, within limits."""
+        """Plans the ways and the rooms, then searches for what the plan lacks, within limits."""
         known = learn(knowledge_from_request(state.request), state.wishes)
         searches = needed_searches(known, state.finds)
+        if state.plan:
+            places = (
+                SearchRequest(n, {"city": c}) for c in room_cities(state.plan) for n in _LATER
+            )
+            searches = tuple(one for one in places if not state.finds.made(one)) or searches
+        else:
+            searches = tuple(one for one in searches if one.name not in _LATER) or searches
         if (
             searches
             and state.finds.count < _STAMINA

@@ -27,6 +27,7 @@ from duolog.examples.proof.environment import ACTIONS
 from duolog.examples.proof.proof_task import proof_task
 from duolog.examples.proof.proving.checker import check_section
 from duolog.examples.proof.proving.document import read_document
+from duolog.examples.proof.reading import stated_claims
 from duolog.examples.proof.rule_user import TIME_AT_HAND
 from duolog.tasks.kit import HUMAN_ALONE
 from duolog.testing import Played, check_task, played
@@ -103,6 +104,21 @@ async def test_asking_first_beats_doing_it_alone_which_beats_what_nobody_checked
         mean[agent] = statistics.mean(max(utilities(one)) for one in runs)
     assert 0.02 < mean["auto"] < mean[HUMAN_ALONE] - 0.2
     assert mean[HUMAN_ALONE] < mean["two-stage"] < 0.95
+
+
+async def test_people_alone_try_small_cases_of_every_claim_before_they_prove_it() -> None:
+    one = await play(HUMAN_ALONE)
+    tried: set[str] = set()
+    proved: set[str] = set()
+    stated = stated_claims(session(HUMAN_ALONE).opened.request or "")
+    for record in trace(one):
+        event = record.event
+        if isinstance(event, ActionTaken) and event.name == "FindCounterexample":
+            tried.add(str(event.arguments["claim"]))
+        elif isinstance(event, SnapshotTaken):
+            proved |= read_document(event.content).keys() & stated.keys()
+            assert {stated[label] for label in proved} <= tried
+    assert proved
 
 
 @pytest.mark.slow
