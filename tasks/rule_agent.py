@@ -59,7 +59,7 @@ _DRAFT = (
     "A first version is there to look at.",
     "I have put up a first draft.",
 )
-"""Before a question beside a draft that was not announced yet."""
+"""Before a question, if a draft was not announced yet."""
 
 _MEANT = ("I mean this:", "Let me ask it again:", "What I would like to know:", "In short:")
 """Openings of a question that was not understood."""

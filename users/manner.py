@@ -248,7 +248,7 @@ _UNWILLING: Final = re.compile(
     r"\bI'd rather (?:do|not)\b",
     re.IGNORECASE,
 )
-"""How a message says that there is no answer, or that one is refused: nothing is added to it."""
+"""Signs of a message that gives or allows no answer: nothing is added to it."""
 
 _CONSENT: Final = re.compile(
     r"\W*(?:yes|yeah|sure|please do|go on|ok(?:ay)?)\b(?:\W+\w+){0,3}\W*", re.IGNORECASE
@@ -288,7 +288,7 @@ _WORDS: Final = 5
 
 _ENDS: Final = re.compile(r"(?<=[.!?])\s")
 _OPENED: Final = re.compile(r"[\w', ]{1,40}: ")
-"""How a message begins that has an opening of its own."""
+"""The beginning of a message that has an opening already."""
 
 SATISFIED: Final = "satisfied with the output"
 """A person's reason to end if nothing is open any more."""

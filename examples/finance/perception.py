@@ -45,7 +45,7 @@ GOALS: Final[tuple[Topic, ...]] = ("age", "study")
 """The goals of which advisers state a chance."""
 
 _PROTEST: Final = "chance of "
-"""Is in what they say of a chance that is too small."""
+"""Words in every objection to a chance that is too small."""
 
 VISIBLE: Final[tuple[Topic, ...]] = ("cushion", "project", "cover", "prepay", "study")
 """Topics that have a separate line in a plan."""
@@ -124,7 +124,7 @@ class Perception:
             elif isinstance(event, ActionResolved) and event.action in view.actions:
                 self._look(view.actions[event.action])
             elif isinstance(event, ProfileChanged):
-                self.chances.clear()  # of what they wanted before
+                self.chances.clear()  # they belong to earlier wishes
         self._read = len(view.records)
 
     def _take_plan(self, text: str, *, mine: bool) -> None:

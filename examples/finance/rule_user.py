@@ -212,7 +212,7 @@ class FinanceClient:
         return self._say_first(state, topic, persona, words)
 
     def answer(self, state: Client, question: str, persona: Persona, words: Random) -> str:
-        """Answers the question, if they follow it, and tells a changed wish besides, if there is one."""
+        """Answers the question, if they follow it, and adds a changed wish, if there is one."""
         asked = state.asked
         if not asked:
             return self.comment(state, persona, words) or _ALL
@@ -301,7 +301,7 @@ class FinanceClient:
         return say_fact(Fact(topic, state.held[topic]), words, state.profile.project, after)
 
     def _protest(self, state: Client, goal: Topic, chance: float, words: Random) -> str:
-        """Objects to a chance that is too small, with what they want; first with what they have not said yet."""
+        """Objects to a chance that is too small, and states their wish; an untold one first."""
         asks = (
             "income" if goal == "age" and state.told.get("income") != state.held["income"] else goal
         )

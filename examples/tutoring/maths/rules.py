@@ -75,7 +75,7 @@ class Misconception(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def own(self) -> str:
-        """What a student who has it says that they do, as in "I ...": they do not know that it is wrong."""
+        """A student's own words for it, as in "I ...": they do not know that it is wrong."""
         return self.believes or self.does
 
 
