@@ -12,21 +12,27 @@ import random
 import re
 import signal
 import subprocess
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import jsonschema as _schemas  # noqa: F401  (loaded with the first Models; its import lists its files)
 import pytest
+import pytest_asyncio
 import structlog  # loaded here because its import asks for the directory, which would block a loop
 from blockbuster import BlockBuster
 from cpu_of_tests import CpuOfTests
 from duolog.engine.models import LiteLLMModel, Message, ModelRequest
 from duolog.testing.postgres_server import PostgresServer, missing, running_postgres
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from openai_server import OpenAIServer
 from order_of_tests import dealt
+
+if TYPE_CHECKING:
+    from browser import SharedBrowser
+    from playwright.async_api import Browser
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -38,10 +44,18 @@ for _signal in {signal.SIGINT, getattr(signal, "SIGHUP", signal.SIGINT)}:
 
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else importing it fetches prices
 
-# Properties are tried on the same examples in every run, without a deadline, because a machine may be
-# busy. Long runs draw other examples, and more of them.
-settings.register_profile("same", derandomize=True, deadline=None, database=None, max_examples=20)
-settings.register_profile("soak", deadline=None, max_examples=1000)
+# Properties are tried on the same examples in every run. Nothing depends on how long one takes, because a
+# machine may be busy. Long runs draw other examples, and more of them.
+SLOW = [HealthCheck.too_slow]
+settings.register_profile(
+    "same",
+    derandomize=True,
+    deadline=None,
+    database=None,
+    max_examples=20,
+    suppress_health_check=SLOW,
+)
+settings.register_profile("soak", deadline=None, max_examples=1000, suppress_health_check=SLOW)
 
 ON_REQUEST = ("soak", "release")
 """Markers of tests that run only where ``-m`` asks for them."""
@@ -219,6 +233,25 @@ def postgres() -> Iterator[PostgresServer]:
         pytest.skip(why)
     with running_postgres(durable=False) as server:
         yield server
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def running_browser() -> AsyncIterator[Browser]:
+    """The browser of all tests of a process."""
+    from browser import browsing  # which imports the driver
+
+    async with browsing() as browser:
+        yield browser
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def browser(running_browser: Browser) -> AsyncIterator[SharedBrowser]:
+    """A browser without pages, for tests marked as ``shares_browser``. What they open is closed at the end."""
+    from browser import SharedBrowser
+
+    shared = SharedBrowser(running_browser)
+    yield shared
+    await shared.close_all()
 
 
 @pytest.fixture(scope="session")

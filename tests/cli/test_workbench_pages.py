@@ -6,7 +6,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from browser import Watched, browsing, needs_browser, serious_findings
+from browser import SharedBrowser, Watched, needs_browser, serious_findings, shares_browser
 from duolog.engine.log.contract import EventLog
 from duolog.engine.log.open import open_log
 from duolog.experiments.workbench import SessionHost
@@ -85,12 +85,11 @@ async def fill(log: EventLog) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 @needs_browser
-async def test_every_page_is_for_everybody() -> None:
+@shares_browser
+async def test_every_page_is_for_everybody(browser: SharedBrowser) -> None:
     async with (
         open_log("memory://") as log,
-        browsing() as browser,
         anyio.create_task_group() as tasks,
     ):
         await fill(log)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from browser import Watched, browsing, needs_browser, serious_findings
+from browser import SharedBrowser, Watched, needs_browser, serious_findings, shares_browser
 from duolog.engine.log.open import open_log
 from duolog.experiments.workbench import SessionHost
 from duolog.interop.workbench.access.identity import Access, Identity
@@ -19,16 +19,15 @@ from duolog.interop.workbench.participation.routes import participation
 from playwright.async_api import expect
 from workbench import SECRET, working
 
-pytestmark = [pytest.mark.slow, needs_browser]
+pytestmark = [pytest.mark.slow, needs_browser, shares_browser]
 
 ROOT = Path(__file__).resolve().parents[2]
 TASK = f"{ROOT / 'tests' / 'support' / 'participation_task.py'}:ShoppingTask"
 
 
-async def test_two_people_and_an_agent_in_two_browsers() -> None:
+async def test_two_people_and_an_agent_in_two_browsers(browser: SharedBrowser) -> None:
     async with (
         open_log("memory://") as log,
-        browsing() as browser,
         anyio.create_task_group() as tasks,
     ):
         host = SessionHost(log, tasks, task=TASK)
@@ -100,11 +99,10 @@ HOSTILE = [
 """Texts that once made the page end, or would run or load something."""
 
 
-async def test_hostile_markdown_neither_ends_the_page_nor_runs() -> None:
+async def test_hostile_markdown_neither_ends_the_page_nor_runs(browser: SharedBrowser) -> None:
     dialogs: list[str] = []
     async with (
         open_log("memory://") as log,
-        browsing() as browser,
         anyio.create_task_group() as tasks,
     ):
         host = SessionHost(log, tasks, task=TASK)
@@ -162,8 +160,9 @@ def killed(server: subprocess.Popen[str]) -> None:
         server.stdout.close()
 
 
-@pytest.mark.timeout(180)
-async def test_the_server_is_killed_and_restarted_while_one_types(tmp_path: Path) -> None:
+async def test_the_server_is_killed_and_restarted_while_one_types(
+    tmp_path: Path, browser: SharedBrowser
+) -> None:
     (tmp_path / "token").write_text("a-token-that-is-long-enough")
     log = tmp_path / "a.db"
     server = started(log, 0, "--task", TASK)
@@ -177,33 +176,32 @@ async def test_the_server_is_killed_and_restarted_while_one_types(tmp_path: Path
                 return line.removeprefix("to take part: ").strip()
         raise AssertionError(f"it printed no link: {printed}")
 
-    async with browsing() as browser:
-        try:
-            link = await anyio.to_thread.run_sync(link_of, server)
-            port = int(re.search(r":(\d+)/", link)[1])  # type: ignore[index]
-            page = await (await browser.new_context()).new_page()
-            await page.goto(link)
-            await page.wait_for_selector("#connection[data-state=live]")
-            await page.fill("#message", "milk")
-            await page.keyboard.press("Enter")
-            await page.get_by_text("Noted: milk").wait_for()
+    try:
+        link = await anyio.to_thread.run_sync(link_of, server)
+        port = int(re.search(r":(\d+)/", link)[1])  # type: ignore[index]
+        page = await (await browser.new_context()).new_page()
+        await page.goto(link)
+        await page.wait_for_selector("#connection[data-state=live]")
+        await page.fill("#message", "milk")
+        await page.keyboard.press("Enter")
+        await page.get_by_text("Noted: milk").wait_for()
 
-            await anyio.to_thread.run_sync(killed, server)
-            await page.fill("#message", "eggs")
-            await page.keyboard.press("Enter")
-            await page.locator("#autosave").uncheck()
-            await page.locator("#editor").press_sequentially("bread\n")
-            await page.fill("#message", "half a sent")
-            await page.get_by_text("the server is away").wait_for()
+        await anyio.to_thread.run_sync(killed, server)
+        await page.fill("#message", "eggs")
+        await page.keyboard.press("Enter")
+        await page.locator("#autosave").uncheck()
+        await page.locator("#editor").press_sequentially("bread\n")
+        await page.fill("#message", "half a sent")
+        await page.get_by_text("the server is away").wait_for()
 
-            server = started(log, port, "--task", TASK)
-            await page.get_by_text("Noted: eggs").wait_for(timeout=60_000)
-            assert await page.input_value("#message") == "half a sent"
-            assert "bread" in await page.input_value("#editor")
-            await page.reload()
-            await page.get_by_text("Noted: eggs").wait_for()
-            assert await page.input_value("#message") == "half a sent"
-            said = await page.locator("#entries .mine.MessageSent").all_inner_texts()
-            assert [text.split("\n")[-1].strip() for text in said] == ["milk", "eggs"]
-        finally:
-            await anyio.to_thread.run_sync(killed, server)
+        server = started(log, port, "--task", TASK)
+        await page.get_by_text("Noted: eggs").wait_for()
+        assert await page.input_value("#message") == "half a sent"
+        assert "bread" in await page.input_value("#editor")
+        await page.reload()
+        await page.get_by_text("Noted: eggs").wait_for()
+        assert await page.input_value("#message") == "half a sent"
+        said = await page.locator("#entries .mine.MessageSent").all_inner_texts()
+        assert [text.split("\n")[-1].strip() for text in said] == ["milk", "eggs"]
+    finally:
+        await anyio.to_thread.run_sync(killed, server)

@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 from bad_network import bad_network
-from browser import browsing, needs_browser
+from browser import SharedBrowser, needs_browser, shares_browser
 from duolog.engine.events import MessageSent
 from duolog.engine.log.open import open_log
 from duolog.experiments.workbench import SessionHost
@@ -20,7 +20,7 @@ from duolog.testing.tools import collect
 from playwright.async_api import Page
 from workbench import SECRET, working
 
-pytestmark = [pytest.mark.slow, needs_browser]
+pytestmark = [pytest.mark.slow, needs_browser, shares_browser]
 
 ROOT = Path(__file__).resolve().parents[2]
 TASK = f"{ROOT / 'tests' / 'support' / 'participation_task.py'}:ShoppingTask"
@@ -31,10 +31,9 @@ async def say(page: Page, text: str) -> None:
     await page.keyboard.press("Enter")
 
 
-async def test_two_tabs_of_one_person_over_a_bad_connection() -> None:
+async def test_two_tabs_of_one_person_over_a_bad_connection(browser: SharedBrowser) -> None:
     async with (
         open_log("memory://") as log,
-        browsing() as browser,
         anyio.create_task_group() as tasks,
     ):
         host = SessionHost(log, tasks, task=TASK)

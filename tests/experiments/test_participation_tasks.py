@@ -6,7 +6,7 @@ import re
 
 import anyio
 import pytest
-from browser import Watched, browsing, needs_browser
+from browser import SharedBrowser, Watched, needs_browser, shares_browser
 from duolog.engine.events import ActionTaken, MessageSent
 from duolog.engine.log.open import open_log
 from duolog.engine.rounds import is_act
@@ -19,7 +19,7 @@ from duolog.testing.tools import collect
 from playwright.async_api import Page, expect
 from workbench import SECRET, working
 
-pytestmark = [pytest.mark.slow, needs_browser]
+pytestmark = [pytest.mark.slow, needs_browser, shares_browser]
 
 TASKS = ("data", "finance", "proof", "travel", "tutoring")
 WITHOUT_ACTIONS = ("tutoring",)
@@ -39,10 +39,11 @@ async def fill_form(page: Page) -> None:
 
 
 @pytest.mark.parametrize("task", TASKS)
-async def test_a_person_plays_a_shipped_task_from_brief_to_end(task: str) -> None:
+async def test_a_person_plays_a_shipped_task_from_brief_to_end(
+    task: str, browser: SharedBrowser
+) -> None:
     async with (
         open_log("memory://") as log,
-        browsing() as browser,
         anyio.create_task_group() as tasks,
     ):
         host = SessionHost(log, tasks, task=task)

@@ -1,7 +1,8 @@
 """A real browser for tests of pages: Debian's chromium, driven by Playwright.
 
-The browser's driver and the server run in the same event loop. Without a browser, tests are
-skipped with the reason; with ``DUOLOG_TEST_PROGRAMS=required``, as in ``.ci/run``, they fail.
+Tests that use the fixture ``browser`` share one, and with it the event loop in which its driver runs: each
+start takes a second of CPU. Without a browser, tests are skipped with the reason; with
+``DUOLOG_TEST_PROGRAMS=required``, as in ``.ci/run``, they fail.
 """
 
 from __future__ import annotations
@@ -15,9 +16,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import (
+    Browser,
+    BrowserContext,
+    Page,
+    ViewportSize,
+    async_playwright,
+    expect,
+)
 
-__all__ = ("CHROMIUM", "Watched", "browsing", "needs_browser", "serious_findings")
+__all__ = (
+    "CHROMIUM",
+    "SharedBrowser",
+    "Watched",
+    "browsing",
+    "needs_browser",
+    "serious_findings",
+    "shares_browser",
+)
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 
@@ -25,6 +41,40 @@ needs_browser = pytest.mark.skipif(
     CHROMIUM is None and os.environ.get("DUOLOG_TEST_PROGRAMS") != "required",
     reason="there is no chromium here: apt-get install -y --no-install-recommends chromium",
 )
+
+shares_browser = pytest.mark.asyncio(loop_scope="session")
+"""For tests that use the fixture ``browser``."""
+
+_HANGS = 600_000.0
+"""Milliseconds after which what is waited for will not come. A machine may be busy."""
+
+expect.set_options(timeout=_HANGS)
+
+
+class SharedBrowser:
+    """A browser that several tests use one after the other. What one opens, the next does not see.
+
+    Args:
+        browser: the browser.
+    """
+
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+
+    async def new_context(self, viewport: ViewportSize | None = None) -> BrowserContext:
+        """A browser of one person, with cookies and storage of its own."""
+        context = await self._browser.new_context(viewport=viewport)
+        context.set_default_timeout(_HANGS)
+        return context
+
+    async def new_page(self, viewport: ViewportSize | None = None) -> Page:
+        """A page in a new context."""
+        return await (await self.new_context(viewport)).new_page()
+
+    async def close_all(self) -> None:
+        """Closes what was opened."""
+        for context in self._browser.contexts:
+            await context.close()
 
 
 class Watched:

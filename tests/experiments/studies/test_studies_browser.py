@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 import pytest
-from browser import Watched, browsing, needs_browser, serious_findings
+from browser import SharedBrowser, Watched, needs_browser, serious_findings, shares_browser
 from duolog.engine.events import FeedbackGiven
 from duolog.engine.log.contract import Store
 from duolog.engine.log.open import open_log
@@ -22,10 +22,10 @@ from duolog.experiments.workbench import SessionHost
 from duolog.interop.workbench.app import PARTS
 from duolog.interop.workbench.participation.routes import participation
 from duolog.interop.workbench.state import WorkbenchLimits
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Page, expect
 from workbench import working
 
-pytestmark = [pytest.mark.slow, needs_browser]
+pytestmark = [pytest.mark.slow, needs_browser, shares_browser]
 
 ROOT = Path(__file__).resolve().parents[3]
 TASK = f"{ROOT / 'tests' / 'support' / 'participation_task.py'}:ShoppingTask"
@@ -111,8 +111,10 @@ async def judgements(log: Store) -> list[FeedbackGiven]:
     return [one for one in events if isinstance(one, FeedbackGiven)]
 
 
-async def test_edits_of_the_agent_are_accepted_undone_and_changed(plan: Path) -> None:
-    async with serving(plan) as (_, log, base), browsing() as browser:
+async def test_edits_of_the_agent_are_accepted_undone_and_changed(
+    plan: Path, browser: SharedBrowser
+) -> None:
+    async with serving(plan) as (_, log, base):
         watched = Watched(await browser.new_page())
         page = watched.page
         await page.goto(f"{base}/study?PID=ann")
@@ -151,8 +153,8 @@ async def test_edits_of_the_agent_are_accepted_undone_and_changed(plan: Path) ->
         assert watched.complaints == []
 
 
-async def test_consent_questionnaires_and_withdrawal(plan: Path) -> None:
-    async with serving(plan) as (people, log, base), browsing() as browser:
+async def test_consent_questionnaires_and_withdrawal(plan: Path, browser: SharedBrowser) -> None:
+    async with serving(plan) as (people, log, base):
         watched = Watched(await browser.new_page(viewport={"width": 390, "height": 800}))
         page = watched.page
         await page.goto(f"{base}/study?PID=ann")
@@ -194,7 +196,7 @@ async def test_consent_questionnaires_and_withdrawal(plan: Path) -> None:
         assert watched.complaints == []
 
 
-async def take_part_as(browser: Browser, base: str, number: int) -> None:
+async def take_part_as(browser: SharedBrowser, base: str, number: int) -> None:
     """One of five courses: finishes; leaves; comes back elsewhere; withdraws; reloads at each step."""
     address = f"{base}/study?PID=p{number}"
     page = await (await browser.new_context()).new_page()
@@ -234,9 +236,11 @@ async def take_part_as(browser: Browser, base: str, number: int) -> None:
 
 
 @pytest.mark.parametrize("count", [5, pytest.param(50, marks=pytest.mark.soak)])
-async def test_browsers_finish_leave_come_back_and_withdraw(plan: Path, count: int) -> None:
+async def test_browsers_finish_leave_come_back_and_withdraw(
+    plan: Path, count: int, browser: SharedBrowser
+) -> None:
     several = anyio.Semaphore(5)
-    async with serving(plan) as (people, _, base), browsing() as browser:
+    async with serving(plan) as (people, _, base):
 
         async def participant(number: int) -> None:
             async with several:
@@ -256,22 +260,23 @@ async def test_browsers_finish_leave_come_back_and_withdraw(plan: Path, count: i
         assert scores == {(0, 5, 10, 15, 20, 25)}
 
 
-async def test_a_server_that_stops_while_somebody_works_loses_nothing(plan: Path) -> None:
-    async with browsing() as browser:
-        page = await browser.new_page()
-        async with serving(plan) as (_, _, base):
-            await page.goto(f"{base}/study?PID=ann")
-            await agree(page)
-            await say(page, "milk")
-        await page.wait_for_selector("#connection[data-state=lost]")
-        await page.fill("#message", "eggs")
-        await page.keyboard.press("Enter")
-        await page.get_by_text("not sent yet").wait_for()
-        async with serving(plan, int(base.rpartition(":")[2])) as (people, _, _):
-            await page.locator("#entries").get_by_text("Noted: eggs").wait_for()
-            await expect(page.locator("#editor")).to_have_value("milk\neggs")
-            await end(page)
-            await page.get_by_role("button", name="Continue").click()
-            await page.get_by_label("What else?").wait_for()
-            [person] = people.all()
-            assert ("tlx", 1) in person.answers
+async def test_a_server_that_stops_while_somebody_works_loses_nothing(
+    plan: Path, browser: SharedBrowser
+) -> None:
+    page = await browser.new_page()
+    async with serving(plan) as (_, _, base):
+        await page.goto(f"{base}/study?PID=ann")
+        await agree(page)
+        await say(page, "milk")
+    await page.wait_for_selector("#connection[data-state=lost]")
+    await page.fill("#message", "eggs")
+    await page.keyboard.press("Enter")
+    await page.get_by_text("not sent yet").wait_for()
+    async with serving(plan, int(base.rpartition(":")[2])) as (people, _, _):
+        await page.locator("#entries").get_by_text("Noted: eggs").wait_for()
+        await expect(page.locator("#editor")).to_have_value("milk\neggs")
+        await end(page)
+        await page.get_by_role("button", name="Continue").click()
+        await page.get_by_label("What else?").wait_for()
+        [person] = people.all()
+        assert ("tlx", 1) in person.answers

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from browser import Watched, browsing, needs_browser, serious_findings
+from browser import SharedBrowser, Watched, needs_browser, serious_findings, shares_browser
 from duolog.engine.events import ActionResolved, ActionTaken, MessageSent, NoteTaken
 from duolog.engine.log.open import open_log
 from duolog.engine.records import Draft
@@ -12,7 +12,7 @@ from duolog.testing.sessions import put_records
 from playwright.async_api import expect
 from workbench import SECRET, working
 
-pytestmark = [pytest.mark.slow, needs_browser]
+pytestmark = [pytest.mark.slow, needs_browser, shares_browser]
 
 HOSTILE = "<img src=x onerror=alert(1)><script>alert(1)</script>"
 
@@ -28,8 +28,8 @@ def session(number: int) -> RecordWriter:
     return script
 
 
-async def test_the_list_in_a_browser() -> None:
-    async with open_log("memory://") as log, browsing() as browser:
+async def test_the_list_in_a_browser(browser: SharedBrowser) -> None:
+    async with open_log("memory://") as log:
         for number in range(60):
             await put_records(log, session(number).records)
         async with working(log) as (_, port):
@@ -105,12 +105,12 @@ def long_session(count: int) -> RecordWriter:
     return script
 
 
-async def test_a_private_note_is_hidden_until_it_is_asked_for() -> None:
+async def test_a_private_note_is_hidden_until_it_is_asked_for(browser: SharedBrowser) -> None:
     script = RecordWriter("noted")
     script.opened(clock="virtual")
     script.human("Plan it.")
     script.agent(NoteTaken(text="they like soup"))
-    async with open_log("memory://") as log, browsing() as browser:
+    async with open_log("memory://") as log:
         await put_records(log, script.records)
         async with working(log) as (_, port):
             page = await browser.new_page()
@@ -123,10 +123,10 @@ async def test_a_private_note_is_hidden_until_it_is_asked_for() -> None:
             assert await note.is_visible()
 
 
-async def test_a_session_in_a_browser() -> None:
+async def test_a_session_in_a_browser(browser: SharedBrowser) -> None:
     script = long_session(60)
     total = len(script.records)
-    async with open_log("memory://") as log, browsing() as browser:
+    async with open_log("memory://") as log:
         await put_records(log, script.records)
         async with working(log) as (_, port):
             context = await browser.new_context(viewport={"width": 1280, "height": 800})
@@ -204,8 +204,8 @@ async def test_a_session_in_a_browser() -> None:
             assert all(one.startswith(base) for one in watched.requests)
 
 
-async def test_a_report_in_a_browser() -> None:
-    async with open_log("memory://") as log, browsing() as browser:
+async def test_a_report_in_a_browser(browser: SharedBrowser) -> None:
+    async with open_log("memory://") as log:
         for number in range(12):
             script = session(number)
             script.closed("abandoned" if number % 2 else "finished")
@@ -245,7 +245,7 @@ async def test_a_report_in_a_browser() -> None:
             assert csv == 'a,b\r\n\'=1+1,"x,""y"""\r\n'
 
 
-async def test_a_page_leads_to_what_went_wrong() -> None:
+async def test_a_page_leads_to_what_went_wrong(browser: SharedBrowser) -> None:
     script = RecordWriter("s")
     script.opened(clock="virtual")
     for number, rating in enumerate((4, 1, 2), start=1):
@@ -259,7 +259,7 @@ async def test_a_page_leads_to_what_went_wrong() -> None:
         script.output(f"plan {number}")
         script.human("go on")
         script.rated(number, rating)
-    async with open_log("memory://") as log, browsing() as browser:
+    async with open_log("memory://") as log:
         await put_records(log, script.records)
         async with working(log) as (_, port):
             watched = Watched(await browser.new_page())
@@ -277,8 +277,8 @@ async def test_a_page_leads_to_what_went_wrong() -> None:
             assert watched.complaints == []
 
 
-async def test_a_page_outlives_the_server() -> None:
-    async with open_log("memory://") as log, browsing() as browser:
+async def test_a_page_outlives_the_server(browser: SharedBrowser) -> None:
+    async with open_log("memory://") as log:
         await put_records(log, session(1).records)
         watched = Watched(await browser.new_page())
         page = watched.page
@@ -294,8 +294,8 @@ async def test_a_page_outlives_the_server() -> None:
             assert await page.input_value("#f-q") == "what is typed stays"
 
 
-async def test_modules_in_a_browser() -> None:
-    async with open_log("memory://") as log, browsing() as browser, working(log) as (_, port):
+async def test_modules_in_a_browser(browser: SharedBrowser) -> None:
+    async with open_log("memory://") as log, working(log) as (_, port):
         page = await browser.new_page()
         await page.goto(f"http://127.0.0.1:{port}/")
 
@@ -327,8 +327,8 @@ async def test_modules_in_a_browser() -> None:
         )
 
 
-async def test_files_and_commands_in_a_browser() -> None:
-    async with open_log("memory://") as log, browsing() as browser:
+async def test_files_and_commands_in_a_browser(browser: SharedBrowser) -> None:
+    async with open_log("memory://") as log:
         for number in range(12):
             await put_records(log, session(number).records)
         async with working(log) as (_, port):

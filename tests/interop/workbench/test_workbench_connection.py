@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import anyio
 import pytest
 from bad_network import bad_network
-from browser import Watched, browsing, needs_browser
+from browser import SharedBrowser, Watched, needs_browser, shares_browser
 from duolog.engine.log.contract import EventLog
 from duolog.engine.log.open import open_log
 from duolog.engine.records import TRACE, Record
@@ -58,9 +58,12 @@ async def stands(page: Page, state: str) -> None:
 
 @pytest.mark.slow
 @needs_browser
-async def test_a_session_over_a_bad_connection_shows_each_record_once() -> None:
+@shares_browser
+async def test_a_session_over_a_bad_connection_shows_each_record_once(
+    browser: SharedBrowser,
+) -> None:
     records = talk(150).records
-    async with open_log("memory://") as log, browsing() as browser:
+    async with open_log("memory://") as log:
         await put(log, records[:20])
         async with working(log, limits=QUICK) as (_, port), bad_network(port) as network:
             page = await browser.new_page()
@@ -73,32 +76,31 @@ async def test_a_session_over_a_bad_connection_shows_each_record_once() -> None:
             network.drop()  # ended, and answers that break off when it is back
             network.break_after = [900, 100]
             await put(log, records[60:80])
-            await expect(page.locator("#records")).to_have_text(
-                counted(records[:80]), timeout=120_000
-            )
+            await expect(page.locator("#records")).to_have_text(counted(records[:80]))
             network.stall()  # it hangs silently
             await put(log, records[80:100])
             await stands(page, "lost")
             assert "offline" in await page.inner_text("#connection")
             network.mend()
-            await expect(page.locator("#records")).to_have_text(
-                counted(records[:100]), timeout=120_000
-            )
+            await expect(page.locator("#records")).to_have_text(counted(records[:100]))
             network.cut()  # away for long: more comes than one message holds
             await stands(page, "lost")
             await put(log, records[100:])
             network.rate = None
             network.mend()
             total = counted(records)
-            await expect(page.locator("#records")).to_have_text(total, timeout=120_000)
+            await expect(page.locator("#records")).to_have_text(total)
             await stands(page, "live")
             assert await page.evaluate(ALL_OF_IT) == list(range(1, len(records) + 1))
 
 
 @pytest.mark.slow
 @needs_browser
-async def test_the_list_over_a_bad_connection_shows_each_session_once() -> None:
-    async with open_log("memory://") as log, browsing() as browser:
+@shares_browser
+async def test_the_list_over_a_bad_connection_shows_each_session_once(
+    browser: SharedBrowser,
+) -> None:
+    async with open_log("memory://") as log:
         for number in range(5):
             await put_records(log, talk(2, f"s-{number}").records)
         async with working(log, limits=QUICK) as (_, port), bad_network(port) as network:
@@ -115,7 +117,7 @@ async def test_the_list_over_a_bad_connection_shows_each_session_once() -> None:
                     await stands(page, "lost")
                 network.mend()
                 row = page.locator(f"tr[data-session='s-{number}'][data-measured] svg").first
-                await row.wait_for(timeout=120_000)
+                await row.wait_for()
             rows = await page.locator("#rows tr").evaluate_all(
                 "rs => rs.map(r => r.dataset.session)"
             )
@@ -134,7 +136,7 @@ class Deaf:
 
     async def hears(self, position: int) -> None:
         """Waits for a message that goes up to a position."""
-        while not self.bodies or not _reaches(self.bodies[-1], position):
+        while not any(_reaches(body, position) for body in self.bodies):
             self._heard = anyio.Event()
             await self._heard.wait()
 

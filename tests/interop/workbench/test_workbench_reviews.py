@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from browser import Watched, browsing, needs_browser, serious_findings
+from browser import SharedBrowser, Watched, needs_browser, serious_findings, shares_browser
 from duolog.engine.log.contract import EventLog
 from duolog.engine.log.open import open_log
 from duolog.scoring.reviews import read_reviews
@@ -108,8 +108,9 @@ async def test_the_queue_holds_what_a_reviewer_has_not_reviewed() -> None:
 
 @pytest.mark.slow
 @needs_browser
-async def test_reviewing_in_a_browser() -> None:
-    async with open_log("memory://") as log, browsing() as browser:
+@shares_browser
+async def test_reviewing_in_a_browser(browser: SharedBrowser) -> None:
+    async with open_log("memory://") as log:
         await put(log, "a", "b", "c")
         async with working(log) as (_, port):
             watched = Watched(await browser.new_page())
