@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from typing import Final
 
 from markdown_it import MarkdownIt
@@ -45,8 +46,8 @@ _COLOURS: Final = (
 """The classes of the pieces of code that have a colour."""
 
 # Named one by one: to look for a language, Pygments reads the packages that are installed.
-_LANGUAGES: Final[Mapping[str, Lexer]] = {
-    name: kind(ensurenl=False, stripnl=False)
+_LANGUAGES: Final[Mapping[str, type[Lexer]]] = {
+    name: kind
     for kind, names in {
         BashLexer: ("bash", "sh", "shell", "console", "zsh"),
         CLexer: ("c", "h"),
@@ -196,13 +197,19 @@ def code_text(text: str, path: str) -> Html:
 
 def _coloured(text: str, name: str) -> Node:
     """A text as coloured pieces; as it is if it is long, or in none of the languages that are known."""
-    lexer = _LANGUAGES.get(name.strip().rpartition(".")[2].lower())
-    if lexer is None or len(text) > _CODE:
+    language = name.strip().rpartition(".")[2].lower()
+    if language not in _LANGUAGES or len(text) > _CODE:
         return text
     return [
         tag("span", piece, class_=colour) if (colour := _colour(kind)) else piece
-        for kind, piece in lexer.get_tokens(text)
+        for kind, piece in _lexer(language).get_tokens(text)
     ]
+
+
+@cache
+def _lexer(language: str) -> Lexer:
+    """Made when it is first used: its patterns take long to compile, and most pages show few languages."""
+    return _LANGUAGES[language](ensurenl=False, stripnl=False)
 
 
 def _colour(kind: object) -> str:
