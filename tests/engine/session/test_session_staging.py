@@ -18,6 +18,7 @@ from duolog.engine.events import (
     SnapshotTaken,
     UtilityScored,
 )
+from duolog.engine.log import staging
 from duolog.engine.log.append import Append
 from duolog.engine.log.contract import EventLog
 from duolog.engine.log.memory import MemoryLog
@@ -172,6 +173,13 @@ async def undisturbed() -> tuple[Mortal, dict[str, list[Record]], list[Record], 
         return log, await streams(memory, "session"), records, happened
 
 
+@pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is written because it has waited for long: on a slow machine everything would be."""
+    monkeypatch.setattr(staging, "WALL", 3600.0)
+
+
+@pytest.mark.usefixtures("unhurried")
 async def test_most_events_of_a_simulation_do_not_wait_for_a_write() -> None:
     log, _, records, _ = await undisturbed()
     assert max(log.grouped) == EVENTS
@@ -187,6 +195,7 @@ def building(records: Sequence[Record]) -> bool:
     return bool(taken - resolved)
 
 
+@pytest.mark.usefixtures("unhurried")
 @pytest.mark.parametrize("written", [False, True])
 async def test_killed_at_any_write_it_ends_as_it_would_have(written: bool) -> None:
     log, expected, whole, wanted = await undisturbed()

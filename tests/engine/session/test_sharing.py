@@ -172,7 +172,11 @@ async def test_what_one_that_died_had_begun_is_resumed_once_its_lease_has_run_ou
 
 async def test_who_was_taken_for_dead_stops_and_sees_another_finish(tmp_path: Path) -> None:
     reached, outcomes = anyio.Event(), list[Outcome]()
-    async with two(tmp_path) as (one, other), anyio.create_task_group() as tasks:
+    async with (
+        two(tmp_path) as (one, other),
+        one.tap(),  # each record is written at once, however long the other takes to begin
+        anyio.create_task_group() as tasks,
+    ):
         assert isinstance(other, Leasing)
         lease = lease_name("s0")
         slow = held_up(reached, anyio.Event())  # for ever
@@ -192,7 +196,11 @@ async def test_an_append_of_who_was_taken_for_dead_is_refused_and_nothing_is_dou
     tmp_path: Path,
 ) -> None:
     reached, go_on, outcomes = anyio.Event(), anyio.Event(), list[Outcome]()
-    async with two(tmp_path) as (one, other), anyio.create_task_group() as tasks:
+    async with (
+        two(tmp_path) as (one, other),
+        one.tap(),  # each record is written at once, however long the other takes to begin
+        anyio.create_task_group() as tasks,
+    ):
         note = outcomes.append
         makers = [held_up(reached, go_on)]
         tasks.start_soon(partial(simulate, one, makers, on_outcome=note, terms=BRISK))
