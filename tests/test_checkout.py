@@ -69,6 +69,7 @@ class Environment:
             "--no-deps",
             "--no-build-isolation",
             "--no-index",
+            "--no-compile",  # a thousand modules, of which the tests import few
             "--force-reinstall",
         )
         self.run("pip", "install", *options, *what, where=where)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import re
 import subprocess
 import sys
@@ -10,9 +12,10 @@ from pathlib import Path
 
 import anyio
 import pytest
+from duolog.cli import main
 from duolog.engine.events import ModelCalled
 from duolog.engine.log.open import open_log
-from openai_server import Answer, Body, OpenAIServer
+from openai_server import Answer, Body, Fault, OpenAIServer
 from travel_model import play
 
 pytestmark = pytest.mark.slow
@@ -30,7 +33,7 @@ LATE = 2 * 2 * AT_ONCE
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
+def server(monkeypatch: pytest.MonkeyPatch, litellm_at_work: None) -> Iterator[OpenAIServer]:
     """Plays all parts of travel planning, and counts as many tokens for each call."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
 
@@ -66,19 +69,38 @@ def spent(where: str) -> int:
     return anyio.run(read)
 
 
-def test_programs_keep_one_budget(log: str, server: OpenAIServer) -> None:
+def test_programs_keep_one_budget(
+    log: str, server: OpenAIServer, capfd: pytest.CaptureFixture[str]
+) -> None:
     """What both have spent counts for each. A call that is under way when the limit is reached still
-    counts, and so does one that is made before the log says what the other has spent."""
-    command = [sys.executable, "-P", "-m", "duolog", "run", "travel", "--agents", "two-stage"]
-    command += ["--models", "openai/gpt-4o", "--user-model", "openai/gpt-4o", "--log", log]
-    command += ["--api-base", server.url, "--sessions", "8", "--concurrency", str(AT_ONCE)]
-    command += ["--budget-tokens", str(BUDGET)]
-    running = [
-        subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        for _ in range(2)
-    ]
-    said = [process.communicate(timeout=600)[1] for process in running]
-    assert [process.returncode for process in running] == [3, 3], said
+    counts, and so does one that is made before the log says what the other has spent.
+
+    One of the programs is this process, since each that is started loads LiteLLM, which takes seconds. Nobody
+    is answered before both have asked.
+    """
+
+    server.opened = opened = asyncio.Event()
+
+    def open_for_both(number: int, body: Body) -> Fault | None:
+        if len({headers["authorization"] for headers in server.headers}) == 2:
+            opened.set()
+        return None
+
+    server.fault = open_for_both
+    command = ["run", "travel", "--agents", "two-stage", "--log", log, "--api-base", server.url]
+    command += ["--models", "openai/gpt-4o", "--user-model", "openai/gpt-4o", "--sessions", "8"]
+    command += ["--concurrency", str(AT_ONCE), "--budget-tokens", str(BUDGET)]
+    other = subprocess.Popen(
+        [sys.executable, "-P", "-m", "duolog", *command],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OPENAI_API_KEY": "sk-other"},
+    )
+    codes = [main(command)]
+    said = [capfd.readouterr().err, other.communicate(timeout=600)[1]]
+    codes.append(other.returncode)
+    assert codes == [3, 3], said
     assert spent(log) == EACH * len(server.requests)
     assert BUDGET <= spent(log) <= BUDGET + EACH * LATE
     for err in said:

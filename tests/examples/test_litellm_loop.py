@@ -1,22 +1,22 @@
-"""The chat that asks a model through LiteLLM, as a program and in this process, against a server on
-loopback."""
+"""The chat that asks a model through LiteLLM, as a program that begins in this process, against a server on
+loopback: a new process would load LiteLLM anew, which takes seconds."""
 
 from __future__ import annotations
 
 import io
-import os
-import subprocess
+import runpy
 import sys
 from pathlib import Path
 from types import ModuleType
 
+import anyio
 import duolog
 import pytest
 from duolog.engine.events import ModelCalled
 from duolog.engine.records import Record
 from openai_server import Answer, Body, OpenAIServer
 
-pytestmark = pytest.mark.slow  # these tests start programs
+pytestmark = pytest.mark.slow  # these tests load LiteLLM
 
 TYPED = """\
 Please write a haiku about logs.
@@ -33,19 +33,12 @@ def poet(body: Body) -> Answer:
     )
 
 
-def chat(root: Path, server: OpenAIServer, where: Path, typed: str) -> str:
-    done = subprocess.run(
-        [sys.executable, str(root / "examples" / "litellm_loop.py"), "openai/gpt-4o", server.url],
-        input=typed,
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=where,
-        env={**os.environ, "OPENAI_API_KEY": "sk-none"},
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+def chat(root: Path, server: OpenAIServer, typed: str, patch: pytest.MonkeyPatch) -> None:
+    program = str(root / "examples" / "litellm_loop.py")
+    patch.setattr("litellm.callbacks", [])
+    patch.setattr(sys, "argv", [program, "openai/gpt-4o", server.url])
+    patch.setattr(sys, "stdin", io.StringIO(typed))
+    runpy.run_path(program, run_name="__main__")
 
 
 async def trace(where: Path) -> list[Record]:
@@ -55,14 +48,23 @@ async def trace(where: Path) -> list[Record]:
         return [record async for record in log.read(summary.session)]
 
 
-async def test_it_talks_and_tells(root: Path, tmp_path: Path) -> None:
-    with OpenAIServer(answer=poet).running() as server:
-        said = chat(root, server, tmp_path, TYPED)
+def test_it_talks_and_tells(
+    root: Path,
+    tmp_path: Path,
+    litellm: ModuleType,
+    openai_server: OpenAIServer,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    openai_server.answer = poet
+    monkeypatch.chdir(tmp_path)
+    chat(root, openai_server, TYPED, monkeypatch)
+    said = capsys.readouterr().out
     assert "> Poem number 1.\n" in said
     rows = [line.split() for line in said.splitlines() if line.strip()[:2] in ("1 ", "2 ")]
     assert [row[:2] for row in rows[:2]] == [["1", "0.00"], ["2", "1.00"]]
     assert "2 calls, 40 + 14 tokens, 0.000240 USD" in said
-    assert [record.kind for record in await trace(tmp_path)] == [
+    assert [record.kind for record in anyio.run(trace, tmp_path)] == [
         "SessionOpened",
         "MessageSent",
         "ModelCalled",

@@ -72,6 +72,7 @@ class OpenAIServer:
         fault: how to misbehave at the n-th request (from 0), if at all.
         retry_after: seconds that a 429 asks to wait.
         slow: seconds until the first byte of a slow answer.
+        opened: no answer is given before it is set, by `fault` for example, which runs in the server's loop.
         requests: all bodies received, in order.
         headers: their headers, with lower-case names.
         faults: the faults committed, in order.
@@ -83,6 +84,7 @@ class OpenAIServer:
     counts: bool = True
     retry_after: float = 0.01
     slow: float = 0.05
+    opened: asyncio.Event | None = None
     requests: list[Body] = field(default_factory=list)
     headers: list[Mapping[str, str]] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
@@ -189,6 +191,8 @@ class OpenAIServer:
             await asyncio.sleep(3600)
         if fault == "slow":
             await asyncio.sleep(self.slow)
+        if self.opened is not None:
+            await self.opened.wait()
         answer = self.answer(body)
         if body.get("stream"):
             async for piece in self._stream(number, body, answer, fault):

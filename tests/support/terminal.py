@@ -10,6 +10,7 @@ import subprocess
 import sys
 import termios
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -58,7 +59,7 @@ class Terminal:
         """Waits until the program has read all that was sent, so that what follows comes apart."""
         with open(os.readlink(f"/proc/{self.process.pid}/fd/0"), "rb", buffering=0) as slave:
             while struct.unpack("i", fcntl.ioctl(slave, termios.FIONREAD, b"\0" * 4))[0]:
-                os.sched_yield()
+                time.sleep(0.001)  # rather than take the program's core from it
 
     def until(self, text: str) -> None:
         """Waits until a text is shown, after what was waited for before."""
