@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
 from duolog.benchmarks.reference import pages
 
-PAGES = pages()
 
-
-@pytest.mark.parametrize("name", PAGES)
-def test_the_page_is_up_to_date(name: str, root: Path) -> None:
-    written = (root / "docs" / "reference" / name).read_text(encoding="utf-8")
-    assert written == PAGES[name], "run: python -m duolog.benchmarks.reference"
+def test_the_pages_are_up_to_date(root: Path) -> None:
+    made = pages()
+    assert len(made) >= 4
+    for name, text in made.items():
+        written = (root / "docs" / "reference" / name).read_text(encoding="utf-8")
+        assert written == text, f"{name}: run: python -m duolog.benchmarks.reference"
 
 
 def test_every_variable_of_the_environment_is_on_its_page(root: Path) -> None:

@@ -8,6 +8,7 @@ ones, which are easily shared.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 
 import pytest
 
@@ -33,8 +34,7 @@ def dealt(tests: Sequence[pytest.Item], processes: int) -> list[pytest.Item]:
     ends: list[list[pytest.Item]] = [[] for _ in range(processes)]
     quick: list[pytest.Item] = []
     place_of: dict[str, int] = {}
-    for test in sorted(tests, key=_place):
-        place = _place(test)
+    for place, test in sorted(((_place(test), test) for test in tests), key=itemgetter(0)):
         if place == len(FIRST):
             quick.append(test)
             continue
@@ -52,9 +52,10 @@ def dealt(tests: Sequence[pytest.Item], processes: int) -> list[pytest.Item]:
 
 
 def _place(test: pytest.Item) -> int:
-    if test.get_closest_marker(LAST):
+    marks = {mark.name for mark in test.iter_markers()}
+    if LAST in marks:
         return len(FIRST) + 1
-    found = next((at for at, name in enumerate(FIRST) if test.get_closest_marker(name)), len(FIRST))
+    found = next((at for at, name in enumerate(FIRST) if name in marks), len(FIRST))
     return min(found, FIRST.index("slow")) if _is_costly(test) else found
 
 

@@ -12,14 +12,24 @@ from duolog.examples.data.profile import profile_of, read_profile, write_profile
 from duolog.examples.data.truth import Sums
 from duolog.testing.records import RecordWriter, run_scorer
 
-ONES = [make_instance(1, str(number)) for number in range(6)]
-some = pytest.mark.parametrize("one", ONES, ids=range(len(ONES)))
+
+@pytest.fixture(scope="module")
+def ones() -> list[Instance]:
+    return [make_instance(1, str(number)) for number in range(6)]
 
 
-def test_an_instance_is_the_same_for_its_seed_and_number_and_another_for_any_other() -> None:
+@pytest.fixture(params=range(6))
+def one(ones: list[Instance], request: pytest.FixtureRequest) -> Instance:
+    number: int = request.param
+    return ones[number]
+
+
+def test_an_instance_is_the_same_for_its_seed_and_number_and_another_for_any_other(
+    ones: list[Instance],
+) -> None:
     again = make_instance(1, "0")
-    assert again == ONES[0]
-    others = [make_instance(2, "0"), *ONES[1:]]
+    assert again == ones[0]
+    others = [make_instance(2, "0"), *ones[1:]]
     assert len({str(one.survey.tables.ratings[:50]) for one in [again, *others]}) == 7
 
 
@@ -28,7 +38,6 @@ def test_names_that_are_no_numbers_are_refused() -> None:
         make_instance(1, "first")
 
 
-@some
 def test_each_ruling_decides_the_topic_that_it_is_planted_for(one: Instance) -> None:
     sums = Sums(one.survey.tables, one.survey.names)
     for ruling in RULINGS:
@@ -37,7 +46,6 @@ def test_each_ruling_decides_the_topic_that_it_is_planted_for(one: Instance) -> 
         assert other[topic].answer != one.truth[topic].answer
 
 
-@some
 def test_decoys_are_no_patterns_once_they_are_looked_at(one: Instance) -> None:
     small, price = one.survey.decoys
     assert one.truth[small].answer == "too few"
@@ -49,7 +57,6 @@ def test_decoys_are_no_patterns_once_they_are_looked_at(one: Instance) -> None:
     assert (together.answer, within.answer) == ("younger", "alike")
 
 
-@some
 def test_rows_are_dirty_in_each_of_the_ways(one: Instance) -> None:
     tables = one.survey.tables
     assert any(row.price > 100 for row in tables.prices)
@@ -59,7 +66,6 @@ def test_rows_are_dirty_in_each_of_the_ways(one: Instance) -> None:
     assert len(spelled) > len(one.survey.names.regions)
 
 
-@some
 def test_interests_have_clear_answers_and_lead_from_the_first_to_all(one: Instance) -> None:
     assert set(one.interests) <= set(one.truth)
     assert sum(topic in one.survey.planted.values() for topic in one.interests) == 3
@@ -70,7 +76,6 @@ def test_interests_have_clear_answers_and_lead_from_the_first_to_all(one: Instan
     assert opened_by(one.interests, one.opens, one.pivot, {}) == one.first
 
 
-@some
 def test_a_profile_is_read_back_as_it_was_written(one: Instance) -> None:
     profile = profile_of(one)
     assert read_profile(write_profile(profile)) == profile
@@ -82,9 +87,9 @@ def test_what_is_no_profile_is_refused(written: object) -> None:
         read_profile(written)  # type: ignore[arg-type]
 
 
-@some
 async def test_the_witness_is_a_report_that_is_worth_1_to_who_has_understood_it(
     one: Instance,
+    ones: list[Instance],
 ) -> None:
     """Here by having written it: with one agent, it takes several looks."""
     script = RecordWriter()
@@ -93,11 +98,11 @@ async def test_the_witness_is_a_report_that_is_worth_1_to_who_has_understood_it(
     script.closed()
     scored = await run_scorer(data_utility(one), script.records)
     assert [e.value for e, _ in scored if isinstance(e, UtilityScored)] == [1.0]
-    assert data_task().best_output(str(ONES.index(one)), 1).value == 1.0
+    assert data_task().best_output(str(ones.index(one)), 1).value == 1.0
 
 
-def test_claims_agree_within_a_tolerance() -> None:
-    price = next(claim for claim in ONES[0].truth.values() if claim.topic.kind == "price")
+def test_claims_agree_within_a_tolerance(ones: list[Instance]) -> None:
+    price = next(claim for claim in ones[0].truth.values() if claim.topic.kind == "price")
     dear = price.__class__(Topic("price", "Latte"), "Eastvale", 25.0, 8)
     assert agrees(price.__class__(dear.topic, "Eastvale", 29.0, 3), dear)
     assert not agrees(price.__class__(dear.topic, "Eastvale", 31.0, 8), dear)
