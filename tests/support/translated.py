@@ -15,6 +15,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -62,6 +63,7 @@ MARKERS: Final = {
 }
 
 _LINE_COMMENT = re.compile(r"(?:^|\s\s)#(?!!) ?(?!type:|noqa|ruff:)(.*)$")
+_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 _SPEAKING = frozenset({"help", "short_help", "epilog"})
 
 
@@ -98,13 +100,13 @@ def spoken(source: str) -> str:
     """The docstrings and comments of a Python module."""
     parts = [
         text
-        for node in ast.walk(ast.parse(source))
+        for node in _statements(_parsed(source))
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         for text in _documented(node)
     ]
     block: list[str] = []
     for line in source.splitlines():
-        comment = _LINE_COMMENT.search(line)
+        comment = _LINE_COMMENT.search(line) if "#" in line else None
         if comment is not None:
             block.append(comment[1])
         elif block:
@@ -116,12 +118,32 @@ def spoken(source: str) -> str:
 def messages(source: str) -> str:
     """The texts that a Python module raises, and the help of its options and commands."""
     found: list[str] = []
-    for node in ast.walk(ast.parse(source)):
+    tree = _parsed(source)
+    # Options are looked for in all expressions, which takes most of the time, if there may be any.
+    speaks = any(f"{name}=" in source for name in _SPEAKING)
+    for node in ast.walk(tree) if speaks else _statements(tree):
         if isinstance(node, ast.Raise) and node.exc is not None:
             found.extend(_texts(node.exc))
         elif isinstance(node, ast.keyword) and node.arg in _SPEAKING:
             found.extend(_texts(node.value))
     return prose("\n\n".join(found))
+
+
+@lru_cache(maxsize=1)
+def _parsed(source: str) -> ast.Module:
+    """The module, which is read for what documents it and for its messages."""
+    return ast.parse(source)
+
+
+def _statements(tree: ast.Module) -> Iterator[ast.AST]:
+    """The module, and all statements in it at any depth."""
+    waiting: list[ast.AST] = [tree]
+    for node in waiting:
+        yield node
+        for name in _BLOCKS:
+            inside = getattr(node, name, None)
+            if isinstance(inside, list):
+                waiting += inside
 
 
 def _documented(
