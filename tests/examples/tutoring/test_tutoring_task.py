@@ -26,16 +26,18 @@ from duolog.engine.events import (
     UtilityScored,
 )
 from duolog.engine.records import Record
+from duolog.engine.session.decisions import Say
 from duolog.engine.session.view import View
 from duolog.engine.task import NOBODY, Cell, Setting
 from duolog.examples.tutoring.actions import ACTIONS
 from duolog.examples.tutoring.generator import make_instance
 from duolog.examples.tutoring.language.answers import SAYING, read_said
-from duolog.examples.tutoring.language.teaching import read_misconceptions, read_teaching
+from duolog.examples.tutoring.language.teaching import read_misconceptions
 from duolog.examples.tutoring.maths.expressions import write_number
-from duolog.examples.tutoring.maths.rules import MISCONCEPTIONS, TOPICS
-from duolog.examples.tutoring.maths.solving import components_in, solve
+from duolog.examples.tutoring.maths.rules import MISCONCEPTIONS
+from duolog.examples.tutoring.maths.solving import solve
 from duolog.examples.tutoring.rule_agent import write_script
+from duolog.examples.tutoring.rule_user import StudentUser
 from duolog.examples.tutoring.sheet import number_of, read_sheet, written
 from duolog.examples.tutoring.student.fold import StudentFold
 from duolog.examples.tutoring.student.student import profile_of, student_of
@@ -44,6 +46,7 @@ from duolog.examples.tutoring.tutoring_task import tutoring_task
 from duolog.scoring.turns import Turn, annotate
 from duolog.tasks.kit import HUMAN_ALONE, KitTask
 from duolog.testing import Played, by, played, records_of
+from duolog.users.personas import find_persona
 from toy_task import SPEC
 
 TASK = tutoring_task()
@@ -403,25 +406,39 @@ def test_students_do_not_know_that_their_own_rules_are_wrong() -> None:
         assert read_misconceptions(f"No, that is not what I do: I {one.own}.") == (one.name,)
 
 
-async def test_whoever_corrects_the_tutor_about_another_topic_says_which() -> None:
-    named = 0
-    for instance in range(8):
-        one = await play("two-stage", "feedback+corrects=1+queries=0", instance)
-        asked = ""
-        for record in trace(one):
-            if not isinstance(record.event, MessageSent):
-                continue
-            text = record.event.text
-            if record.actor == "agent":
-                asked = text
-            elif read_said(text, ()).corrects:
-                component = MISCONCEPTIONS[read_misconceptions(text)[0]].component
-                here = any(
-                    component in components_in(problem) for problem in read_teaching(asked).asked
-                )
-                assert here or any(f"with {topic}" in text for topic in TOPICS)
-                named += not here
-    assert named
+@pytest.mark.parametrize(("asked", "topic"), [("-7 - (-5)", "with fractions"), ("1/2 + 1/3", "")])
+async def test_whoever_corrects_the_tutor_about_another_topic_says_which(
+    asked: str, topic: str
+) -> None:
+    one = make_instance("0", 1)
+    student = msgspec.structs.replace(
+        one.student,
+        knows={**one.student.knows, "add-fractions": 0.0},
+        believes={**one.student.believes, "add-fractions": "tops-over-common"},
+    )
+    opened = SessionOpened(
+        task="tutoring",
+        instance="0",
+        participants=(Participant(name="user", role="human"),),
+        clock="virtual",
+        request=one.request,
+        private={"user": profile_of(student, one.focus)},
+    )
+    guess = f"My guess is that you add the tops and add the bottoms. What do you get for {asked}?"
+    facts = (
+        by("human", MessageSent(text=one.request), actor="user"),
+        by("agent", MessageSent(text=guess), actor="agent"),
+    )
+    seen = View("user", "human", seed=1)
+    for record in records_of(opened, *facts):
+        seen.feed(record)
+    sure = find_persona("feedback+corrects=1+refuses=0+mishears=0+ambiguous=0")
+    [verb] = (await StudentUser().compose(seen, sure, "answer")).verbs
+    assert isinstance(verb, Say)
+    assert read_said(verb.text, (asked,)).corrects
+    assert "keep the tops" in verb.text
+    assert ("with fractions" in verb.text) == bool(topic)
+    assert asked in verb.text
 
 
 async def test_nothing_is_called_wrong_again_the_first_time() -> None:
