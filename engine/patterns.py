@@ -1,8 +1,8 @@
 """Regular expressions that a user writes: those that could take forever are refused.
 
 A repeated group that can match one text in several ways, such as ``(a+)+``, makes the search try each
-combination of them: the time doubles with each character of a text. Whoever writes such a text stops
-the program, since nothing interrupts the search.
+combination of them: the time doubles with each character of a text. Such a text stops the program,
+since nothing interrupts the search.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CATEGORIES: Final = {
 }
 
 Node: TypeAlias = "tuple[object, object]"
-"""What the parser makes of a part of a pattern: an operation, and its arguments."""
+"""A part of a pattern as the parser reads it: an operation, and its arguments."""
 
 
 class _Parser(Protocol):
@@ -80,7 +80,7 @@ def _is_nested(nodes: Iterable[Node]) -> bool:
 
 
 def _is_divided(body: Sequence[Node]) -> bool:
-    """Whether a character that occurs nowhere else in a repeated group tells where each turn begins, as
+    """Whether a character that occurs only once in a repeated group marks the beginning of each turn, as
     the hyphen in ``(?:-[a-z]+)*``: then there is one way only.
     """
     while len(body) == 1 and str(body[0][0]) == "SUBPATTERN":

@@ -118,6 +118,6 @@ class ScreenSeat:
 
 
 def _discard_errors() -> None:
-    """Nobody reads the standard error any more, and writing to it would fail: it goes nowhere."""
+    """Discards what is written to standard error, which is closed by then: writing to it would fail."""
     with open(os.devnull, "wb") as nowhere:
         os.dup2(nowhere.fileno(), 2)

@@ -227,7 +227,7 @@ def _check_any(scored: Scored) -> None:
         return
     for name, reasons in scored.left_out.items():
         raise InvalidInput(f"{name} scored nothing: {next(iter(reasons))}")
-    raise InvalidInput("nothing to score: the log holds no sessions")
+    raise InvalidInput("nothing to score: the log is empty")
 
 
 def _print(scored: Scored) -> None:

@@ -176,7 +176,7 @@ class WatchedLog:
             self.go_to(timeline.position_of(count))
 
     def step(self, by: int) -> None:
-        """Goes on or back by records of the selected session; past the last one it follows."""
+        """Moves by records of the selected session; past the last one it follows."""
         timeline = self.timeline
         if timeline is None or (by > 0 and self.moment is None):
             return

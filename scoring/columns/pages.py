@@ -88,7 +88,7 @@ def _number(struct: int | _Struct | None, field: int) -> int:
 
 
 def _struct(file: _Bytes, at: int, depth: int) -> tuple[_Struct, int]:
-    """A struct, and where it ends."""
+    """A struct, and the position after it."""
     if depth > _DEEPEST:
         raise ValueError
     found: _Struct = {}
@@ -105,7 +105,7 @@ def _struct(file: _Bytes, at: int, depth: int) -> tuple[_Struct, int]:
 
 
 def _value(file: _Bytes, at: int, kind: int, depth: int) -> tuple[int | _Struct, int]:
-    """A value by its type, and where it ends."""
+    """A value by its type, and the position after it."""
     if kind in (1, 2):  # true, false
         return int(kind == 1), at
     if kind == 3:
@@ -120,7 +120,7 @@ def _value(file: _Bytes, at: int, kind: int, depth: int) -> tuple[int | _Struct,
         return 0, at + size
     if kind == 12:
         return _struct(file, at, depth + 1)
-    raise ValueError  # headers of pages have no lists or maps
+    raise ValueError  # headers of pages hold neither lists nor maps
 
 
 def _varint(file: _Bytes, at: int) -> tuple[int, int]:

@@ -35,7 +35,7 @@ _COLUMN, _PAGE = 3.5, 7.2  # widths of a column and of a page of two columns, in
 _INK, _FAINT = "#222222", "#8A8A8A"
 _FONT = "DejaVu Sans"  # it comes with matplotlib, so that figures are the same everywhere
 _LARGEST = 34.0  # area of the largest dot of a line, in square points
-_SMALL: Final = 6.2  # size of captions and remarks, in points
+_SMALL: Final = 6.2  # size of captions and notes, in points
 _DASHED = (0, (5, 2.5))
 
 SETTINGS: Mapping[str, object] = {

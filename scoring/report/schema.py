@@ -130,7 +130,7 @@ class Completeness(Counts, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Group(_Shape, frozen=True):
-    """One row of the paper's table. A number is null where nobody measured it: see ``reasons``."""
+    """One row of the paper's table. A number that was not measured is null: see ``reasons``."""
 
     group: dict[str, str]
     sessions: Number

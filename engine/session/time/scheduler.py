@@ -347,11 +347,11 @@ class RealTurns:
             event.set()
 
     def holds(self, actor: str) -> bool:
-        """Everybody may act at any time."""
+        """Every actor may act at any time."""
         return True
 
     def excused(self) -> AbstractContextManager[None]:
-        """Nobody holds a turn here."""
+        """Turns are not held here."""
         return nullcontext()
 
     def leave(self, actor: str) -> None:

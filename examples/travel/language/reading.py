@@ -1,4 +1,4 @@
-"""Reads facts from what people write: profile sentences, answers, remarks about a plan.
+"""Reads facts from what people write: profile sentences, answers, comments on a plan.
 
 A plain reader of plain English, by key words and their neighbourhood. It knows the ways in which
 TravelPlanner's profiles put things and those of this package's own wordings, and is meant to be

@@ -38,7 +38,7 @@ _CLOSING = {"**": "**", "__": "__", "`": "`", '"': '"', "“": "”"}
 _LINK = re.compile(r"\[(?P<label>[^\]]+)\]\(https?:[^)]*\)")
 _BOLD = re.compile(r"(?<!\w)(\*\*|__)(?=\S)(?P<inside>.+?)(?<=\S)\1(?!\w)")
 
-# What follows the city: prices with or without a word for them, and labelled remarks.
+# What follows the city: prices with or without a word for them, and labelled notes.
 _ABOUT = r"(?:(?:approximately|approx\.?|about|around|avg\.?|average|estimated|est\.?|total|~)\s*)*"
 _AMOUNT = r"(?:USD\s*|US)?\$?\s*\d[\d,]*(?:\.\d+)?"
 _REMARK = re.compile(
