@@ -246,7 +246,7 @@ async def running_browser() -> AsyncIterator[Browser]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def browser(running_browser: Browser) -> AsyncIterator[SharedBrowser]:
-    """A browser without pages, for tests marked as ``shares_browser``. What they open is closed at the end."""
+    """A browser without pages, for tests marked as ``shares_browser``. Their pages are closed at the end."""
     from browser import SharedBrowser
 
     shared = SharedBrowser(running_browser)

@@ -62,7 +62,7 @@ class SharedBrowser:
         self._browser = browser
 
     async def new_context(self, viewport: ViewportSize | None = None) -> BrowserContext:
-        """A browser of one person, with cookies and storage of its own."""
+        """A browser of one person, with separate cookies and storage."""
         context = await self._browser.new_context(viewport=viewport)
         context.set_default_timeout(_HANGS)
         return context
