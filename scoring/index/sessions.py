@@ -198,8 +198,8 @@ class SessionIndex:
             LogError: the log cannot be read.
         """
         if isinstance(self.log, Ranked):
-            wanted = Arrangement(descending=True, conditions=conditions)
-            names = [one.session for one in await self.log.arranged(wanted)]
+            wanted = Arrangement(conditions=conditions)
+            names = [one.session for one in reversed(await self.log.arranged(wanted))]
         else:
             names = self.names[::-1]
         for at in range(0, len(names), _AT_ONCE):

@@ -315,6 +315,36 @@ async def test_the_latest_sessions_are_known_before_the_index_is_read() -> None:
         tasks.cancel_scope.cancel()
 
 
+@pytest.mark.parametrize("where", ["memory://", "log.db"])
+async def test_an_index_counts_sessions_that_begin_and_end_while_it_follows(
+    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with open_log(where) as log, anyio.create_task_group() as tasks:
+        script = RecordWriter("old")
+        script.opened(config={"group": {"agent": "a"}})
+        await put_records(log, script.records)
+        await put(log, 1, agent="a")
+        index = await index_of(log, tasks)
+        assert index.names == ["old", "s-1"]
+        assert index.values("state") == {"open": 1, "finished": 1}
+        assert index.values("agent") == {"a": 2}
+        written = len(script.records)
+        script.human("hello")
+        script.closed()
+        await put_records(log, script.records[written:])
+        await put(log, 2, agent="b")
+        with anyio.fail_after(60):
+            await loaded(index, log)
+        assert index.names == ["old", "s-1", "s-2"]
+        assert index.values("state") == {"finished": 3}
+        assert index.values("agent") == {"a": 2, "b": 1}
+        assert await index.changed_since(0, 3) == [2, 0, 1]
+        assert await index.changed_since(0, 2) is None
+        assert [one.session async for one in index.newest()] == ["s-2", "s-1", "old"]
+        tasks.cancel_scope.cancel()
+
+
 class Counting:
     """A log that notes which sessions are read."""
 
