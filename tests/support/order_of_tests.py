@@ -64,7 +64,7 @@ def _is_costly(test: pytest.Item) -> bool:
 
 
 def _together(test: pytest.Item) -> str:
-    """State shared by the tests of one process."""
+    """The key that tests of one process share."""
     if _is_costly(test):
         return COSTLY
     return test.nodeid if test.get_closest_marker("long") else str(test.path)
