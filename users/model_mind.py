@@ -45,14 +45,46 @@ __all__ = ("ModelUserMind", "profile_text", "prompt_digest", "titles", "user_mes
 
 _PROMPTS = load_prompts(__package__)
 
-_CHOICES: Mapping[UserIntent, tuple[str, str]] = {
-    "answer": ("Answer", "you were asked something, and it waits for you"),
-    "feedback": ("Offer feedback", "tell the others something that you were not asked"),
-    "act": ("Take an action", "look something up, or change the output, yourself"),
-    "finish": ("Finish", "you are content with the output as it stands; this ends the work"),
-    "nothing": ("Do nothing", "let the others go on"),
+_CHOICES: Mapping[UserIntent, tuple[str, str, str]] = {
+    "answer": (
+        "Answer",
+        "you were asked something, and it waits for you",
+        (
+            "if you were asked something and have not answered it yet, a question whether all is well "
+            "included. If there is also something wrong with the output, that can wait."
+        ),
+    ),
+    "feedback": (
+        "Offer feedback",
+        "tell the others something that you were not asked",
+        (
+            "if the output is wrong, or lacks something that you know and have not said. Not if the others "
+            "are still at work on what you said last."
+        ),
+    ),
+    "act": (
+        "Take an action",
+        "look something up, or change the output, yourself",
+        "if it is quicker to do it yourself than to ask for it.",
+    ),
+    "finish": (
+        "Finish",
+        "you are content with the output as it stands; this ends the work",
+        (
+            "if the output fits what you know, and nothing is left to be said or answered. A question for your "
+            "consent is no reason to finish: answer it. If all is as you want it, do finish; do not drag things "
+            "out."
+        ),
+    ),
+    "nothing": (
+        "Do nothing",
+        "let the others go on",
+        "if the others are at work, or if it is for them to go on.",
+    ),
 }
-_MENU = 2
+"""Each decision: its title, its meaning, and the rule for choosing it."""
+
+_MENU = 3
 """Version of the menu of decisions; part of the digest."""
 _LABEL = re.compile(r"(?:message|answer|reply|feedback|user|me)\s*:\s*", re.IGNORECASE)
 _QUOTES = (('"', '"'), ("'", "'"), ("“", "”"))
@@ -80,14 +112,15 @@ class ModelUserMind:
 
     async def choose(self, view: View, persona: Persona) -> UserIntent:
         """Chooses the next act; nothing if the model's replies cannot be read."""
-        words = titles(view)
+        offered, words = _offered(view), titles(view)
         listed = "\n".join(
-            f"{number}. {title}: {_CHOICES[intent][1]}."
-            for number, (intent, title) in enumerate(words.items(), start=1)
+            f"{number}. {title}: {means}."
+            for number, (title, means, _) in enumerate(offered.values(), start=1)
         )
+        rules = "\n".join(f"- {title} {when}" for title, _, when in offered.values())
         found = await self._conversation.ask(
             "choose",
-            self._messages(view, persona, _PROMPTS.fill("choose", options=listed)),
+            self._messages(view, persona, _PROMPTS.fill("choose", options=listed, rules=rules)),
             lambda reply: read_choice(reply_text(reply), words, label="Choice"),
         )
         return "nothing" if isinstance(found, UnreadableReply) else found
@@ -186,7 +219,11 @@ def titles(view: View) -> dict[UserIntent, str]:
     yet. There is nothing to answer until another participant has said something, and nothing to be
     content with until there is an output.
     """
-    offered = {intent: title for intent, (title, _) in _CHOICES.items()}
+    return {intent: title for intent, (title, _, _) in _offered(view).items()}
+
+
+def _offered(view: View) -> dict[UserIntent, tuple[str, str, str]]:
+    offered = dict(_CHOICES)
     spoken = any(message.actor != view.me for message in view.messages)
     if not spoken and not view.open_approvals:
         del offered["answer"]

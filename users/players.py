@@ -12,7 +12,7 @@ from ..engine.models.prompting.conversation import Compose, ModelConversation
 from ..engine.models.protocol import Message, ModelReply
 from ..engine.models.rehearsal import RuleReplies
 from ..engine.session.actors import Player, Policy, playing_new
-from ..engine.session.decisions import ChangeProfile, Decision, Rate, Say
+from ..engine.session.decisions import ChangeProfile, Decision, Finish, Rate, Say
 from ..engine.session.view import View
 from ..engine.task import Brief, Cell, Setting
 from .cognition.mind import AnewMind, LimitedMind, limited_changing, limited_mind
@@ -161,6 +161,10 @@ class _RehearsedUser:
     async def choose(self, view: View, persona: Persona) -> UserIntent:
         async def chosen() -> ModelReply:
             intent = await self._rules.choose(view, persona)
+            if intent != "nothing":  # rules may decide to leave while they compose
+                decision = await self._rules.compose(view, persona, intent)
+                leaves = any(isinstance(verb, Finish) for verb in decision.verbs)
+                intent = "finish" if leaves else intent
             return ModelReply(text=titles(view).get(intent, "Do nothing"))
 
         self._replies.reply(chosen)

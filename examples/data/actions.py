@@ -35,7 +35,11 @@ class World(NamedTuple):
 
 
 _Sql = Annotated[
-    str, msgspec.Meta(description="One SELECT statement of SQLite on people, ratings and prices.")
+    str,
+    msgspec.Meta(
+        description="One SELECT statement of SQLite on people, ratings and prices.",
+        examples=["SELECT product, AVG(rating), COUNT(*) FROM ratings GROUP BY product"],
+    ),
 ]
 
 
@@ -58,7 +62,13 @@ class Chart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     sql: _Sql
     title: Annotated[
-        str, msgspec.Meta(min_length=1, max_length=80, description="E.g. Latte by channel.")
+        str,
+        msgspec.Meta(
+            min_length=1,
+            max_length=80,
+            description="What the bars show.",
+            examples=["Latte by channel"],
+        ),
     ]
 
 

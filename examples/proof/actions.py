@@ -43,7 +43,21 @@ _Proof = Annotated[
     str,
     msgspec.Meta(
         description="A claim or lemma with its proof, as it stands in the output, and above it the "
-        "lemmas that it cites (their first lines are enough)."
+        "lemmas that it cites (their first lines are enough).",
+        examples=[
+            (
+                "Claim B: sum(2*i - 1) = n^2\nB.1 (n^2) - (n^2 - 2*n + 1) = 2*n - 1 [expand]\n"
+                "B.2 sum(2*i - 1) = n^2 [induction B.1]"
+            )
+        ],
+    ),
+]
+
+
+_Expression = Annotated[
+    str,
+    msgspec.Meta(
+        description="Sums, products and powers of n.", examples=["(n - 1)*n*(n + 1)", "n^3 - n"]
     ),
 ]
 
@@ -51,23 +65,33 @@ _Proof = Annotated[
 class Expand(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Multiply out an expression in n, such as (n - 1)*n*(n + 1), and collect its powers."""
 
-    expression: Annotated[str, msgspec.Meta(description="Sums, products and powers of n.")]
+    expression: _Expression
 
 
 class Residues(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Work out the values of an expression at n = 0, 1, ..., and what they leave for a modulus."""
 
-    expression: Annotated[str, msgspec.Meta(description="Sums, products and powers of n.")]
+    expression: _Expression
     modulus: Annotated[int, msgspec.Meta(ge=2, le=_MODULUS, description="From 2 to 64.")]
     integers: Annotated[
-        str, msgspec.Meta(description="For which n: all n, odd n, n not divisible by 3, ...")
+        str,
+        msgspec.Meta(
+            description="For which n: all n, odd n, n not divisible by 3, ...",
+            examples=["all n", "odd n", "n coprime to 6"],
+        ),
     ] = "all n"
 
 
 class FindCounterexample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Search for the smallest n from 0 at which a claim fails. Finding none proves nothing."""
 
-    claim: Annotated[str, msgspec.Meta(description="As in: 24 divides n^3 - n for odd n.")]
+    claim: Annotated[
+        str,
+        msgspec.Meta(
+            description="As it is stated in the request.",
+            examples=["24 divides n^3 - n for odd n", "sum(2*i - 1) = n^2"],
+        ),
+    ]
     limit: Annotated[int, msgspec.Meta(ge=1, le=_RANGE, description="The largest n to try.")] = 200
 
 
@@ -88,7 +112,7 @@ class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Accept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Declare that you have read the proof of a claim or lemma as it stands, and stand by it."""
 
-    label: Annotated[str, msgspec.Meta(description="Such as A, or L1.")]
+    label: Annotated[str, msgspec.Meta(description="As in the output.", examples=["A", "L1"])]
 
 
 def expand(wanted: Expand) -> JSON:

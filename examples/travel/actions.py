@@ -38,7 +38,10 @@ _SECONDS: Final = 1.5
 
 _Place = Annotated[str, msgspec.Meta(description="A city, or a state for all of its cities.")]
 _CityName = Annotated[str, msgspec.Meta(description="The name of a city.")]
-_IsoDate = Annotated[str, msgspec.Meta(description="The day of departure as YYYY-MM-DD.")]
+_IsoDate = Annotated[
+    str,
+    msgspec.Meta(description="The day of departure as YYYY-MM-DD.", examples=["2022-03-19"]),
+]
 
 
 class SearchFlights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -6,7 +6,7 @@ The student has no such help: that would be copying.
 from __future__ import annotations
 
 from random import Random
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -30,7 +30,8 @@ _TOGETHER: Final = 2  # misconceptions that are taken to work together
 _Problem = Annotated[
     str,
     msgspec.Meta(
-        description="An expression such as 7 - (-2) or 1/2 + 1/3, or a linear equation such as 2(x + 3) = 8."
+        description="An expression or a linear equation.",
+        examples=["7 - (-2)", "1/2 + 1/3", "2(x + 3) = 8"],
     ),
 ]
 
@@ -45,7 +46,9 @@ class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Check a student's answer: whether it is right, and if not, which misconceptions lead to just this."""
 
     problem: _Problem
-    answer: Annotated[str, msgspec.Meta(description="An integer or a fraction, such as -3/4.")]
+    answer: Annotated[
+        str, msgspec.Meta(description="An integer or a fraction.", examples=["9", "-3/4"])
+    ]
 
 
 class MakeProblem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -53,9 +56,8 @@ class MakeProblem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     component: Annotated[Component, msgspec.Meta(description="The rule that it is to need.")]
     kind: Annotated[
-        str,
+        Literal["plain", "telling", "transfer"],
         msgspec.Meta(
-            pattern="^(plain|telling|transfer)$",
             description="plain: for practice; telling: each misconception gets it wrong in its own way; "
             "transfer: with other rules besides.",
         ),

@@ -82,6 +82,9 @@ class Everybody:
             definitions = root["$defs"]
             assert isinstance(definitions, Mapping)
             return self._fitting(definitions[str(schema["$ref"]).rpartition("/")[2]], root)
+        examples = schema.get("examples")
+        if isinstance(examples, list | tuple):
+            return self._random.choice(examples)
         options = schema.get("enum") or schema.get("anyOf")
         if isinstance(options, list | tuple):
             chosen = self._random.choice(options)

@@ -120,6 +120,9 @@ async def test_every_persona_is_offered_the_five_decisions_of_the_paper_where_th
     assert await mind(answers).choose(view(*facts), persona) == "nothing"
     listed = [f"{n}. {title}: " for n, title in enumerate(offered, start=1)]
     assert all(line in answers.prompts[0] for line in listed)
+    explained = answers.prompts[0].partition("How to choose:")[2]
+    titles = ("Answer", "Offer feedback", "Take an action", "Finish", "Do nothing")
+    assert [title for title in titles if f"- {title} " in explained] == offered
     assert f"{len(offered) + 1}. " not in answers.prompts[0]
 
 

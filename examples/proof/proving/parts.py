@@ -25,8 +25,20 @@ class WrittenStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         doubt: whether you are not sure of it.
     """
 
-    text: str
-    reason: str
+    text: Annotated[str, msgspec.Meta(examples=["8 divides n^2 - 1 for odd n"])]
+    reason: Annotated[
+        str,
+        msgspec.Meta(
+            examples=[
+                "cases mod 8: 1 -> 0, 3 -> 8, 5 -> 24, 7 -> 48",
+                "expand",
+                "L2 at n + 1",
+                "from A.1, A.2",
+                "together A.3, A.4",
+                "induction B.1",
+            ]
+        ),
+    ]
     doubt: bool = False
 
 
@@ -43,8 +55,10 @@ class WrittenSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     kind: Kind
-    label: Annotated[str, msgspec.Meta(pattern=r"^[A-Z]\d{0,2}$")]
-    claim: str
+    label: Annotated[str, msgspec.Meta(pattern=r"^[A-Z]\d{0,2}$", examples=["A", "L2"])]
+    claim: Annotated[
+        str, msgspec.Meta(examples=["24 divides n^3 - n for odd n", "sum(2*i - 1) = n^2"])
+    ]
     steps: tuple[WrittenStep, ...] = ()
     fails: int | None = None
     machine: bool = False

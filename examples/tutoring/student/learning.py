@@ -81,7 +81,7 @@ class Teach(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     skill: Annotated[Component, msgspec.Meta(description="The rule.")]
     example: Annotated[
-        str, msgspec.Meta(description="A problem that takes the rule, such as 7 - (-2).")
+        str, msgspec.Meta(description="A problem that takes the rule.", examples=["7 - (-2)"])
     ]
     how: Annotated[
         Literal["explanation", "example", "hint"],
