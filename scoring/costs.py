@@ -1,4 +1,4 @@
-"""What the agents of a session cost, and how long their answers took."""
+"""The cost of the agents of a session, and how long their answers took."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Audits simulated users: counts what they copy from their profile and what they invent.
+"""Audits simulated users: counts copies from their profile, and inventions.
 
 A faulty simulator distorts results, so its faults are measured: a scorer looks at each message of a
 simulated user and records a ``SimulatorFlagged`` for each fault. The checks here are independent of
@@ -88,7 +88,7 @@ Check: TypeAlias = Callable[[Utterance], Iterable[Fault]]
 
 
 def find_leaks(said: Utterance) -> Iterator[Fault]:
-    """Where the message copies the profile: several of its words in a row, or a whole short entry.
+    """The parts of the message that copy the profile: several of its words in a row, or a whole short entry.
 
     Words that others had already used are not a leak.
     """

@@ -67,7 +67,7 @@ def check_pages(file: _Bytes, chunks: list[Chunk]) -> None:
             try:
                 header, at = _struct(file, at, 0)
             except (IndexError, ValueError):
-                raise InvalidInput(f"a page of the column {chunk.name} has no header") from None
+                raise InvalidInput(f"a page of the column {chunk.name} lacks a header") from None
             size += _number(header, 2)
             count = sum(_number(header.get(field), 1) for field in (5, 8))
             values += count

@@ -154,7 +154,7 @@ CASES: dict[str, tuple[Callable[[Files], object], str]] = {
         lambda files: files.sessions.write_bytes(
             files.sessions.read_bytes()[:4] + b"\xff" * 40 + files.sessions.read_bytes()[44:]
         ),
-        "part-1.parquet: a page of the column key has no header",
+        "part-1.parquet: a page of the column key lacks a header",
     ),
     "wide values": (wide, r"part-1.parquet: [\d,]+ compressed bytes become 30,000,000"),
     "keys that are texts": (
