@@ -186,6 +186,7 @@ class BatchCommitter:
                 if isinstance(error, OutcomeUnknown) or not isinstance(error, DuologError):
                     self._unsure[queue] = written
                 raise
+        queue.begun = queue.begun or not expected
         if not records or records[0].version == expected + 1:
             queue.state = state  # else the log had all of them
             log_session_events(records)
@@ -203,6 +204,7 @@ class BatchCommitter:
         del self._unsure[queue]
         if len(records) < len(drafts) or not all(map(_is_from, records, drafts)):
             return None
+        queue.begun = queue.begun or not expected
         return written.results(records)
 
     async def _mark(
@@ -320,7 +322,8 @@ def _make(
     """Turns entries into drafts on top of the trace; stops at an entry whose id it has already."""
     drafts: list[Draft] = []
     made: list[_Made] = []
-    opened = None if state.version else 1  # a sender that only opened the session has received that
+    # A sender that only opened the session has received that.
+    opened = 1 if queue.begun or not state.version else None
     if not state.version:
         drafts.append(Draft(queue.opened, ENGINE, "environment", batch[0].time))
         state.feed_draft(drafts[0])

@@ -156,12 +156,14 @@ class SessionQueue:
         state: state of its trace; None if that has to be read (again).
         aliases: ids of events that the log holds without them, and their trace versions.
         opening: the opening as a tally keeps it; None if it was not needed.
+        begun: its opening was written from here, so that whoever records has received that.
     """
 
     __slots__ = (
         "__weakref__",
         "aliases",
         "alone",
+        "begun",
         "busy",
         "closing",
         "entries",
@@ -191,6 +193,7 @@ class SessionQueue:
         self.lost: QueuedCommand | None = None  # the mark of lost events, while it can count more
         # The task that writes owns these.
         self.aliases: dict[str, int] = {}
+        self.begun = False
         self.alone = 0  # how many commands are written one by one, since together they failed
         self.error = ""
 

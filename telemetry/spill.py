@@ -357,7 +357,7 @@ class SpillFiles:
             id=entry.id,
             tried=entry.tried,
             about=_reference(entry.about),
-            received=_reference(entry.received),
+            received=_reference(entry.received) or (1 if queue.begun else None),
         )
         if fresh:
             opening = self._redacted(queue.opened, ENGINE, "environment", entry.time)

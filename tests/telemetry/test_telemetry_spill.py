@@ -6,7 +6,9 @@ import json
 import os
 import shutil
 import socket
+import tempfile
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -38,6 +40,9 @@ from duolog.telemetry.recorder import Recorder
 from duolog.telemetry.spill import Spill, SpillFiles, is_on_a_server
 from duolog.telemetry.tally import Killed, Tally, TallyFiles, read_tally
 from gated_log import Gate
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from properties import examples
 
 KEY = "sk-ant-api03-" + "a1B2c3D4" * 8
 
@@ -797,3 +802,86 @@ def test_a_session_is_erased_from_the_tally_of_another_process(tmp_path: Path) -
     assert b"support" not in path.read_bytes()
     tally.add("s", 1, 2.0, 0)  # by its own process
     assert [one.session for one in read_tally(path.read_bytes())] == ["t"]
+
+
+# --- any sequence of outages ----------------------------------------------------------------------
+
+STEPS = st.lists(
+    st.sampled_from(["s", "t", "s", "t", "goes", "unsure", "returns", "waits", "killed", "closes"]),
+    max_size=25,
+)
+"""A message of a session; what the store does; a wait; or how the process ends, and another begins."""
+
+
+@given(steps=STEPS)
+@settings(max_examples=examples(25))
+def test_through_any_outages_all_is_written_once_and_in_order(steps: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        anyio.run(_survive, [*steps, "closes", "returns", "waits"], Path(directory))
+
+
+async def _survive(steps: list[str], directory: Path) -> None:
+    said: dict[str, list[str]] = {"s": [], "t": []}
+    safe: set[str] = set()
+    rest = deque(steps)
+    async with Gate(MemoryLog()) as gate:
+        gone = False
+        while rest:
+            step = ""
+            async with Recorder(gate.log, retry=0.001, spill=files(directory)) as recorder:
+                while rest and step not in ("killed", "closes"):
+                    step = rest.popleft()
+                    if step in said:
+                        text = f"{step}{len(said[step])}"
+                        said[step].append(text)
+                        await (await recorder.session(step)).human.says(text)
+                    elif step in ("goes", "unsure"):
+                        gone = True
+                        gate.fail(away if step == "goes" else unsure)
+                    elif step == "returns":
+                        gone = False
+                        gate.heal()
+                    elif step == "waits":
+                        await until_settled(recorder, away=gone)
+                        safe.update(*said.values())
+                if step == "killed":
+                    await run_sync(copied, directory / "spill", directory / "then")
+                    await recorder.aclose(0)
+                else:
+                    left = await recorder.aclose(0 if gone else 60)
+                    safe.update(*said.values())
+                    assert sum(one.events for one in left) == sum(one.spilled for one in left)
+                counts = recorder.statistics()
+                assert (counts.waiting, counts.dropped, counts.refused) == (0, 0, 0)
+                assert step == "killed" or counts.failed == 0
+            if step == "killed":
+                await run_sync(copied, directory / "then", directory / "spill")
+        for session, everything in said.items():
+            got = await texts(gate.log, session)
+            assert got == [text for text in everything if text in got], "once, and in order"
+            assert safe.intersection(everything) <= set(got)
+            records = [one async for one in gate.log.read(session)]
+            assert [one.kind for one in records[:1]] == ["SessionOpened"][: len(records)]
+            assert [one.seen for one in records[1:]] == [*range(1, len(records))]
+    assert not await run_sync(lambda: [*directory.glob("spill/*")])
+
+
+def unsure(session: str, drafts: Sequence[Draft], stream: str) -> Exception:
+    return OutcomeUnknown("the connection broke")
+
+
+async def until_settled(recorder: Recorder, *, away: bool) -> None:
+    """Until what waits is on the disk, or in the log if that can be reached."""
+    with anyio.fail_after(120):
+        while True:
+            counts = recorder.statistics()
+            if counts.waiting == (counts.spilled if away else 0):
+                return
+            await anyio.sleep(0.005)
+
+
+def copied(source: Path, target: Path) -> None:
+    """A directory with the files of another, and no others."""
+    shutil.rmtree(target, ignore_errors=True)
+    if source.exists():
+        shutil.copytree(source, target)
