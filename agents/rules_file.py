@@ -11,7 +11,7 @@ import msgspec
 
 from ..engine.errors import InvalidInput
 from ..engine.events import JSON
-from ..engine.settings import settings_in, settings_text
+from ..engine.settings import mismatch, settings_in, settings_text
 from ..scoring.control_rules import ControlRules
 
 __all__ = ("FittedRules", "Fitting", "read_rules", "rules_text", "shipped_rules")
@@ -106,7 +106,9 @@ def _read(text: str, name: str) -> FittedRules:
     settings = settings_in(text, name)
     try:
         return msgspec.convert(settings, FittedRules)
-    except (msgspec.ValidationError, InvalidInput) as error:
+    except msgspec.ValidationError as error:
+        raise InvalidInput(f"{name} holds invalid rules: {mismatch(error)}") from None
+    except InvalidInput as error:
         raise InvalidInput(f"{name} holds invalid rules: {error}") from None
 
 

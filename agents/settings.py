@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from ..engine.errors import InvalidInput
+from ..engine.settings import mismatch
 from ..engine.task import Cell, Setting
 from ..scoring.control_rules import ControlRules
 from .habits import Habits
@@ -48,4 +49,6 @@ def agent_settings(cell: Cell, setting: Setting) -> AgentSettings:
     try:
         return msgspec.convert(variant.settings, AgentSettings)
     except msgspec.ValidationError as error:
-        raise InvalidInput(f"the settings of agent {cell.agent} are not valid: {error}") from None
+        raise InvalidInput(
+            f"the settings of agent {cell.agent} are not valid: {mismatch(error)}"
+        ) from None

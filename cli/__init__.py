@@ -96,7 +96,7 @@ def _run(arguments: Sequence[str]) -> int:
         context = getattr(error, "ctx", None)
         if context is not None and error.message == context.get_help():
             return _help_with(context)
-        command = "duolog" if context is None else context.command_path
+        command = _path_in(arguments, commands) if context is None else context.command_path
         from .usage import in_our_words
 
         return _refuse(f"{in_our_words(error.format_message())} (see {command} --help)")
@@ -107,6 +107,19 @@ def _run(arguments: Sequence[str]) -> int:
     except SystemExit as end:  # with 1 typer and rich exit if the reader of the output is gone
         return int(end.code or 0) if completing or not end.code else _hang_up()
     return code if isinstance(code, int) else 0
+
+
+def _path_in(arguments: Sequence[str], commands: object) -> str:
+    """The command that arguments begin with, as its help is asked for."""
+    from typer.core import TyperGroup
+
+    path = ["duolog"]
+    for name in arguments:
+        if not isinstance(commands, TyperGroup) or name not in commands.commands:
+            break
+        path.append(name)
+        commands = commands.commands[name]
+    return " ".join(path)
 
 
 def _ungrouped(commands: Callable[..., object], arguments: Sequence[str]) -> object:

@@ -9,10 +9,12 @@ from typing import TypeVar
 from ..engine.errors import InvalidInput
 
 __all__ = (
+    "CONCURRENCY",
     "FILTERS",
     "MOST_RESAMPLES",
     "choices",
     "example",
+    "for_model",
     "numbers",
     "one_of",
     "only_one",
@@ -34,6 +36,9 @@ Filters, of which a session has to meet all:
                          none for sessions without one
   dinner                 a text in id, task, instance, state or labels"""
 """What filters there are, for the help."""
+
+CONCURRENCY = 32
+"""Sessions at the same time, if an option or a file says nothing else."""
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
 
@@ -70,7 +75,7 @@ def only_one(given: Mapping[_Name, bool]) -> _Name | None:
     """
     chosen = [name for name, wanted in given.items() if wanted]
     if len(chosen) > 1:
-        raise InvalidInput(f"choose one of {', '.join(f'--{name}' for name in chosen)}")
+        raise InvalidInput(f"{' and '.join(f'--{name}' for name in chosen)} cannot be combined")
     return chosen[0] if chosen else None
 
 
@@ -90,6 +95,21 @@ def one_of(text: str, what: str, known: Iterable[str]) -> list[str]:
     return names
 
 
+def for_model(text: str | None, model: str | None) -> bool:
+    """Whether ``--text-actions`` names the one model that a command has.
+
+    Raises:
+        InvalidInput: it names another.
+    """
+    if text is None:
+        return False
+    for name in choices(text, "--text-actions"):
+        if name != model:
+            asked = "no model is named" if model is None else f"the model is {model!r}"
+            raise InvalidInput(f"--text-actions names {name!r}, but {asked}; name the same in both")
+    return True
+
+
 def numbers(text: str, what: str) -> tuple[int, ...]:
     """The whole numbers in a comma-separated option, each at least 1, each once, in order.
 
@@ -107,16 +127,18 @@ def numbers(text: str, what: str) -> tuple[int, ...]:
 
 
 def seconds_in(text: str, what: str) -> float:
-    """A time such as ``90s``, ``30m``, ``12h``, ``7d`` or ``2w``, in seconds.
+    """A duration such as ``90s``, ``30m``, ``12h``, ``7d`` or ``2w``, in seconds.
 
     Raises:
         InvalidInput: it is something else, or not above 0.
     """
-    number, unit = text[:-1], _UNITS.get(text[-1:])
+    number, unit = text.strip()[:-1], _UNITS.get(text.strip()[-1:])
     try:
         seconds = float(number) * unit if unit is not None else math.nan
     except ValueError:
         seconds = math.nan
     if not 0 < seconds < math.inf:
-        raise InvalidInput(f"{what} expects a time such as 90s, 30m, 12h or 7d, got {text!r}")
+        raise InvalidInput(
+            f"{what} expects a duration such as 90s, 30m, 12h, 90d or 2w, got {text!r}"
+        )
     return seconds

@@ -69,7 +69,10 @@ def take_log_options(arguments: Sequence[str]) -> tuple[list[str], LogOptions]:
             continue
         value = value if equals else next(given, "")
         if value not in choices:
-            raise InvalidInput(f"{name} expects one of {', '.join(choices)}, got {value!r}")
+            from ..engine.text import one_of  # imported only on an error
+
+            got = f"got {value!r}" if value else "and it has no value"
+            raise InvalidInput(f"{name} expects {one_of(choices)}, {got}")
         found[name] = value
     return rest, LogOptions(found.get("--log-level"), found.get("--log-format"))
 

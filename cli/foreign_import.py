@@ -87,7 +87,7 @@ def _refuse_later(problems: int, *, keep_going: bool) -> None:
 
     if problems and not keep_going:
         raise InvalidInput(
-            f"{quantity(problems, 'problem')}: an import would be refused; --keep-going takes the rest"
+            f"{quantity(problems, 'problem')}: an import would be refused; --keep-going imports the rest"
         )
 
 
@@ -150,7 +150,7 @@ def _refuse(problems: Sequence[Diagnostic]) -> None:
         say(f"{problem.where}: {problem.what}")
     first = problems[0]
     raise InvalidInput(
-        f"{first.where}: {first.what}; nothing was imported (--keep-going takes the rest)"
+        f"{first.where}: {first.what}; nothing was imported (--keep-going imports the rest)"
     )
 
 

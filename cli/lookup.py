@@ -123,8 +123,8 @@ def one_named(name: str, names: Sequence[str], where: str, *, exact: bool = Fals
         return found[0]
     if found:
         raise InvalidInput(
-            f"{len(found):,} sessions begin with {name!r}, among them {', '.join(found[:3])}: give "
-            "more of the id"
+            f"{name!r} matches {len(found):,} sessions, such as {', '.join(found[:3])}; give more of "
+            "the id"
         )
     raise InvalidInput(f"no session {name!r} in {where}{_suggestion(name, names)}")
 
@@ -147,7 +147,7 @@ def _suggestion(name: str, names: Sequence[str]) -> str:
     close = close or get_close_matches(name, names[:10_000], cutoff=0.5)
     if close:
         return f"; did you mean {one_of(close[:3])}?"
-    return f"; duolog sessions lists the {len(names)} that there are"
+    return f"; duolog sessions lists all {len(names):,}"
 
 
 def parse_until(text: str) -> Until:
@@ -178,6 +178,6 @@ def parse_until(text: str) -> Until:
         return Until(time=datetime.fromisoformat(text.strip()).timestamp())
     except (ValueError, OverflowError, OSError):
         raise InvalidInput(
-            f"--until {text!r} names no point: give a round (r3), a version (v57), session time "
+            f"--until {text!r} is not a point: give a round (r3), a version (v57), session time "
             "(90s, 1:30) or a date and time (2026-03-01T14:30)"
         ) from None

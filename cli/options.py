@@ -13,6 +13,8 @@ import typer
 from .arguments import MOST_RESAMPLES
 
 __all__ = (
+    "Against",
+    "Agent",
     "AgentEnv",
     "AgentTimeout",
     "Agents",
@@ -21,6 +23,7 @@ __all__ = (
     "BudgetCost",
     "BudgetTokens",
     "Cache",
+    "Compare",
     "Concurrency",
     "CountRounds",
     "Dataset",
@@ -41,9 +44,12 @@ __all__ = (
     "Models",
     "NumbersAsJson",
     "OfTask",
+    "Outcome",
+    "PairBy",
     "Patience",
     "Pool",
     "Port",
+    "Price",
     "Redact",
     "Repeats",
     "Resamples",
@@ -84,9 +90,11 @@ Filters = Annotated[
 ]
 SessionIds = Annotated[
     str | None,
-    typer.Option(metavar="SESSIONS", help="Only these sessions, separated by commas."),
+    typer.Option(
+        metavar="SESSIONS", help="Only these sessions, by their ids, separated by commas."
+    ),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
 
 # --- what is computed ------------------------------------------------------------------------
 
@@ -101,13 +109,51 @@ Judge = Annotated[
         help="Whose ratings count: NAME, NAME@VERSION, human, none or auto.",
     ),
 ]
-CountRounds = Annotated[Literal["handoff", "human-turn"], typer.Option(help="How to count rounds.")]
-Taus = Annotated[str, typer.Option(metavar="NUMBERS", help="Tolerances to compute the drop for.")]
+CountRounds = Annotated[
+    Literal["handoff", "human-turn"],
+    typer.Option(help="When a round begins: after a handoff, or with each human turn."),
+]
+Taus = Annotated[
+    str, typer.Option(metavar="NUMBERS", help="Tolerances τ to compute, separated by commas.")
+]
+Compare = Annotated[
+    str | None,
+    typer.Option(
+        metavar="AGENTS",
+        help="Agents to compare in pairs, problem by problem, separated by commas.",
+    ),
+]
+Outcome = Annotated[
+    str | None,
+    typer.Option(
+        metavar="QUANTITIES",
+        help="Quantities that the comparison tests, such as overall or drop@2.",
+        show_default="overall",
+    ),
+]
+PairBy = Annotated[
+    Literal["problem", "instance"] | None,
+    typer.Option(help="What two sessions share that are compared.", show_default="problem"),
+]
+Against = Annotated[
+    str, typer.Option(metavar="HUMAN_LOG", help="Path or URL of a log with real people.")
+]
 Resamples = Annotated[
     int,
-    typer.Option(min=0, max=MOST_RESAMPLES, help="Resamples for the intervals; 0 for none."),
+    typer.Option(
+        metavar="N",
+        min=0,
+        max=MOST_RESAMPLES,
+        help="Number of resamples for the intervals; 0 for none.",
+    ),
 ]
-ResamplingSeed = Annotated[int, typer.Option(help="Seed of the resampling.")]
+ResamplingSeed = Annotated[int, typer.Option(metavar="N", help="Seed of the resampling.")]
+Price = Annotated[
+    float,
+    typer.Option(
+        metavar="UTILITY", min=0, max=1, help="Utility that a minute of the human's time is worth."
+    ),
+]
 NumbersAsJson = Annotated[bool, typer.Option("--json", help="Print all numbers as JSON.")]
 RowsAsCsv = Annotated[bool, typer.Option("--csv", help="Print CSV, one row per group.")]
 
@@ -124,7 +170,8 @@ HostNames = Annotated[
     typer.Option(metavar="NAME", help="A host name by which browsers address it, as of a proxy."),
 ]
 Port = Annotated[
-    int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any free port.")
+    int,
+    typer.Option(metavar="PORT", min=0, max=65535, help="Port to listen on; 0 for any free port."),
 ]
 TrustedProxy = Annotated[
     list[str] | None,
@@ -139,23 +186,33 @@ TrustedProxy = Annotated[
 TaskOrFile = Annotated[
     str,
     typer.Argument(
-        help="The task, e.g. travel; yours, as file.py:Name; or a file of experiments, in TOML or Python."
+        metavar="TASK|FILE",
+        help="The task, e.g. travel; yours, as file.py:Name; or a file of experiments, in TOML or Python.",
     ),
 ]
 OfTask = Annotated[
     str | None,
     typer.Option(
         metavar="TASK",
-        help="The task of the sessions, as file.py:Name, if its file is not here or has changed.",
+        help="The task, as file.py:Name, if its file is not here or has changed.",
         show_default="the recorded one",
     ),
 ]
 
 # --- who works with whom ---------------------------------------------------------------------
 
+Agent = Annotated[
+    str | None,
+    typer.Option(
+        metavar="AGENT",
+        help="Kind of agent, file.py:Name, openai:URL, acp:COMMAND or exec:COMMAND.",
+        show_default="the task's first",
+    ),
+]
 Agents = Annotated[
     str | None,
     typer.Option(
+        metavar="AGENTS",
         help="Kinds of agents, file.py:Name, openai:URL, acp:COMMAND or exec:COMMAND, separated by commas.",
         show_default="the task's",
     ),
@@ -176,6 +233,7 @@ AgentEnv = Annotated[
 Users = Annotated[
     str | None,
     typer.Option(
+        metavar="USERS",
         help="Personas, perhaps with numbers, as bounded+memory=3; persona.toml; or file.py:Name; by commas.",
         show_default="the task's",
     ),
@@ -183,16 +241,25 @@ Users = Annotated[
 Models = Annotated[
     str | None,
     typer.Option(
+        metavar="MODELS",
         help="Models behind the agents, as LiteLLM names them, separated by commas.",
         show_default="rules",
     ),
 ]
-Model = Annotated[str | None, typer.Option(help="Model behind the agent.", show_default="rules")]
+Model = Annotated[
+    str | None,
+    typer.Option(metavar="MODEL", help="Model behind the agent.", show_default="rules"),
+]
 UserModel = Annotated[
-    str | None, typer.Option(help="Model behind the users.", show_default="rules")
+    str | None,
+    typer.Option(metavar="MODEL", help="Model behind the user.", show_default="rules"),
 ]
 JudgeModel = Annotated[
-    str | None, typer.Option(help="Model that rates progress (and parses free-form travel plans).")
+    str | None,
+    typer.Option(
+        metavar="MODEL",
+        help="Model of the judges: it rates progress, and reads what only a model can read.",
+    ),
 ]
 
 # --- how models are reached ------------------------------------------------------------------
@@ -201,7 +268,8 @@ ApiBase = Annotated[str | None, typer.Option(metavar="URL", help="Base URL of yo
 TextActions = Annotated[
     str | None,
     typer.Option(
-        metavar="MODELS", help="Models that cannot call tools; they write actions as text."
+        metavar="MODELS",
+        help="Models that cannot call tools and write actions as text, separated by commas.",
     ),
 ]
 Cache = Annotated[
@@ -214,21 +282,29 @@ Cache = Annotated[
 Sessions = Annotated[
     int | None,
     typer.Option(
+        metavar="N",
         min=1,
         help="Sessions per cell, from the first instance on; 1,000,000 in all cells at most.",
         show_default="30",
     ),
 ]
-Instances = Annotated[str | None, typer.Option(help="Instances to play, e.g. 0-9,17.")]
+Instances = Annotated[
+    str | None, typer.Option(metavar="INSTANCES", help="Instances to play, e.g. 0-9,17.")
+]
 Dataset = Annotated[
-    str | None, typer.Option(help="File or directory with data of the task's own kind.")
+    str | None,
+    typer.Option(metavar="PATH", help="File or directory with the data of the task."),
 ]
 Seed = Annotated[
-    int | None, typer.Option(help="Seed for the task's world and all randomness.", show_default="0")
+    int | None,
+    typer.Option(
+        metavar="N", help="Seed for the task's world and all randomness.", show_default="0"
+    ),
 ]
 Repeats = Annotated[
     int | None,
     typer.Option(
+        metavar="N",
         min=1,
         help="How often to play each problem, with different random draws.",
         show_default="1",
@@ -236,12 +312,16 @@ Repeats = Annotated[
 ]
 Concurrency = Annotated[
     int | None,
-    typer.Option(min=1, help="Number of sessions to run at the same time.", show_default="32"),
+    typer.Option(
+        metavar="N", min=1, help="Number of sessions at the same time.", show_default="32"
+    ),
 ]
 Log = Annotated[
     str | None,
     typer.Option(
-        help="Path or URL of the log; created if it does not exist.", show_default="duolog.db"
+        metavar="LOG",
+        help="Path or URL of the log; created if it does not exist.",
+        show_default="duolog.db",
     ),
 ]
 
@@ -258,23 +338,33 @@ Redact = Annotated[
 ]
 MaxRounds = Annotated[
     int | None,
-    typer.Option(min=1, help="Maximum number of rounds in a session.", show_default="30"),
+    typer.Option(
+        metavar="N", min=1, help="Maximum number of rounds in a session.", show_default="30"
+    ),
 ]
 MaxActs = Annotated[
     int | None,
-    typer.Option(min=1, help="Maximum number of acts in a session.", show_default="200"),
+    typer.Option(
+        metavar="N", min=1, help="Maximum number of acts in a session.", show_default="200"
+    ),
 ]
 SessionTokens = Annotated[
-    int | None, typer.Option(min=1, help="Maximum number of model tokens in a session.")
+    int | None,
+    typer.Option(metavar="N", min=1, help="Maximum number of model tokens in a session."),
 ]
 SessionCost = Annotated[
-    float | None, typer.Option(min=0, help="Maximum cost of a session in US dollars.")
+    float | None,
+    typer.Option(metavar="DOLLARS", min=0, help="Maximum cost of a session in US dollars."),
 ]
 BudgetTokens = Annotated[
-    int | None, typer.Option(min=0, help="Tokens that all sessions together may use.")
+    int | None,
+    typer.Option(metavar="N", min=0, help="Maximum number of tokens of all model calls together."),
 ]
 BudgetCost = Annotated[
-    float | None, typer.Option(min=0, help="US dollars that all sessions together may cost.")
+    float | None,
+    typer.Option(
+        metavar="DOLLARS", min=0, help="Maximum cost of all model calls together in US dollars."
+    ),
 ]
 StopAt = Annotated[
     int | None,
@@ -301,5 +391,5 @@ Pool = Annotated[
     typer.Option("--pool", help="Allow a log that holds sessions of a different experiment."),
 ]
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Estimate calls, tokens and cost, and run nothing.")
+    bool, typer.Option("--dry-run", help="Estimate calls, tokens and cost; run nothing.")
 ]

@@ -66,7 +66,7 @@ class ScoreOptions(msgspec.Struct, frozen=True, kw_only=True):
     rounds: Rounds = "handoff"
     api_base: str | None = None
     cache: str | None = None
-    concurrency: int = 8
+    concurrency: int = 32
     tokens: int | None = None
     cost: float | None = None
 

@@ -21,6 +21,7 @@ _EXPECTED: Final = (
     (re.compile(r"a valid number.*"), "a number"),
     (re.compile(r"a finite number.*"), "a finite number"),
 )
+_PATH: Final = re.compile(r"(?:\w+ )?('.*') (does not exist|is a file|is a directory)\.?")
 _SHOULD: Final = re.compile(r"Input should be (.+)", re.DOTALL)
 _ONE_OF: Final = re.compile(r"(?P<value>'.*') is not one of (?P<known>'.+')\.?", re.DOTALL)
 
@@ -37,6 +38,8 @@ def expected(message: str, value: object) -> str:
         for pattern, text in _EXPECTED:
             if (found := pattern.fullmatch(should[1])) is not None:
                 return f"expects {found.expand(text)}, got {value!r}"
+    if (found := _PATH.fullmatch(message)) is not None:
+        return f"{found[1]} {found[2]}"
     if (one := _ONE_OF.fullmatch(message)) is not None:
         return f"expects {_alternatives(one['known'])}, got {one['value']}"
     return message
@@ -87,6 +90,10 @@ _SENTENCES: Final[tuple[tuple[re.Pattern[str], _Say], ...]] = (
     (
         re.compile(r"Option '(?P<option>.+)' requires an argument"),
         lambda found: f"{found['option']} needs a value",
+    ),
+    (
+        re.compile(r"Got unexpected extra arguments?(?:\(s\))? \((?P<more>.+)\)", re.DOTALL),
+        lambda found: f"unexpected argument {found['more']!r}",
     ),
     (
         re.compile(r"Missing (?P<what>argument|option) '(?P<name>.+)'"),

@@ -88,7 +88,7 @@ def _patterns_in(path: Path) -> list[str]:
         lines = settings_text(path).splitlines()
     except InvalidInput as error:
         raise InvalidInput(
-            f"--redact takes {DEFAULT}, {OFF} or a file of patterns; {error}"
+            f"--redact expects {DEFAULT}, {OFF} or a file of patterns; {error}"
         ) from None
     found = [line for line in lines if line.strip() and not line.startswith("#")]
     for number, line in enumerate(found, start=1):

@@ -7,13 +7,29 @@ import tomllib
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
 from .budget import Budget
 from .errors import InvalidInput
 
-__all__ = ("read_settings", "settings_in", "settings_text")
+__all__ = ("mismatch", "read_settings", "settings_in", "settings_text")
 
 _BUDGET: Final = Budget(size=1 << 20, depth=32)
 _LONGEST: Final = 1000  # characters of a number or a bare key; Python refuses longer numbers
+_PHRASES: Final = (
+    (re.compile(r"Object contains unknown field `(.+?)`"), "unknown key {0!r}"),
+    (re.compile(r"Object missing required field `(.+?)`"), "the key {0!r} is missing"),
+    (re.compile(r"Invalid enum value (.+)"), "unknown value {0}"),
+)
+_EXPECTED: Final = re.compile(r"Expected `([^`]*)`(?:, got `([^`]*)`| (.+))")
+_TYPES: Final = {
+    "array": "a list",
+    "bool": "true or false",
+    "float": "a number",
+    "int": "a whole number",
+    "object": "a table",
+    "str": "a string",
+}
 _TOKEN: Final = re.compile(
     r'"""(?:[^"\\]|\\.|"(?!""))*+"{3,5}'
     r"|'''(?:[^']|'(?!''))*+'{3,5}"
@@ -69,6 +85,29 @@ def settings_in(text: str, name: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except ValueError as error:
         raise InvalidInput(f"{name} is not TOML: {error}") from error
+
+
+def mismatch(error: msgspec.ValidationError, *, within: bool = True) -> str:
+    """Why settings do not fit, in the terms of TOML: ``session.id: expected a string, got a number``.
+
+    Args:
+        error: the error of the conversion.
+        within: put the key before it, if it is below the settings that were converted.
+    """
+    said, _, path = str(error).partition(" - at `")
+    where = path.rstrip("`").removeprefix("$").lstrip(".")
+    for pattern, phrase in _PHRASES:
+        if (found := pattern.fullmatch(said)) is not None:
+            said = phrase.format(found[1])
+    if (found := _EXPECTED.fullmatch(said)) is not None:
+        kind, got, bound = found.groups()
+        said = f"expected {_named(kind)}" + (f", got {_named(got)}" if got else f" {bound}")
+    return f"{where}: {said}" if where and within else said
+
+
+def _named(types: str) -> str:
+    """Msgspec's names of types, in words."""
+    return " or ".join(_TYPES.get(one, one) for one in types.split(" | ") if one != "null")
 
 
 def _check(text: str, name: str) -> None:

@@ -130,7 +130,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
         known: the names that are.
 
     Returns:
-        ``; did you mean 'task'?``, or the first of the known names if none is similar.
+        ``; did you mean 'task'?``, or the first of the known names if none is similar; empty if there are none.
     """
     from difflib import get_close_matches  # imported only on an error
 
@@ -138,5 +138,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     close = get_close_matches(name, names, n=3, cutoff=0.6)
     if close:
         return f"; did you mean {one_of([repr(match) for match in close])}?"
+    if not names:
+        return ""
     shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
     return f"; choose from {shown}"

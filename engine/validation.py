@@ -2,7 +2,7 @@
 
 Everything appended can be read back: a known kind decodes to the event that it was written from, a
 snapshot's digests match its content, and nothing nests too deeply for a reader. For an unknown kind
-or schema, the body has to be JSON of that kind, within the same depth and size.
+or schema, the body must be JSON of that kind, within the same depth and size.
 """
 
 from __future__ import annotations

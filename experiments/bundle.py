@@ -387,7 +387,11 @@ def _unpack(path: Path, folder: Path) -> None:
             archive.extractall(folder)
     except FileNotFoundError:
         raise InvalidInput(f"no such file: {path}") from None
-    except (OSError, EOFError, RuntimeError, TooLarge, zipfile.BadZipFile, zlib.error) as error:
+    except IsADirectoryError:
+        raise InvalidInput(f"{path} is a directory; name the file of the bundle") from None
+    except zipfile.BadZipFile:
+        raise InvalidInput(f"{path} is not a bundle of Duolog: it is not a ZIP file") from None
+    except (OSError, EOFError, RuntimeError, TooLarge, zlib.error) as error:
         raise InvalidInput(f"{path} is not a bundle of Duolog: {malformed(error)}") from None
 
 

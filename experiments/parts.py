@@ -322,7 +322,7 @@ def _external(role: str, name: str, task: Task, terms: ExternalTerms) -> OwnPart
 
     timeout = terms.timeout
     if timeout is not None and not timeout > 0:
-        raise InvalidInput(f"agent_timeout has to be more than 0 seconds, not {timeout:g}")
+        raise InvalidInput(f"agent_timeout must be more than 0 seconds, got {timeout:g}")
     agent = external_agent(name, timeout=TIMEOUT if timeout is None else timeout, passed=terms.env)
     return OwnPart(agent.actor(brief_of(task)), LoadedFrom(name, codec.digest(name)))
 

@@ -14,7 +14,7 @@ from ..engine.errors import InvalidInput
 from ..engine.events import JSON
 from ..engine.loading import load
 from ..engine.redacting import DEFAULT, said_of
-from ..engine.settings import read_settings
+from ..engine.settings import mismatch, read_settings
 from ..engine.text import suggestion
 from ..users.personas import plays
 
@@ -230,7 +230,7 @@ class Experiment(
         try:
             return msgspec.convert(changed, Experiment)
         except msgspec.ValidationError as error:
-            raise InvalidInput(str(error)) from None
+            raise InvalidInput(mismatch(error)) from None
 
     def check(self, task: Task, parts: OwnParts | None = None) -> None:
         """Checks names against the task, and the ranges of numbers.
@@ -350,10 +350,12 @@ class Experiment(
 
         Raises:
             MissingExtra: models are named, and LiteLLM is not installed.
-            InvalidInput: the table of a model is not valid.
+            InvalidInput: the table of a model is not valid, or the cache is a file.
         """
         if not self.named_models:
             return None
+        if self.cache is not None and Path(self.cache).is_file():
+            raise InvalidInput(f"{self.cache} is a file; name a directory for the response cache")
         from ..engine.models.clients import ClientPerModel
         from ..engine.models.gateway import Models
         from ..engine.models.traffic.budget import Budget
@@ -482,12 +484,12 @@ def key_of(*names: str) -> str:
 
 def _check_above(name: str, value: float | None) -> None:
     if value is not None and not 0 < value < float("inf"):  # no event holds an infinity
-        raise InvalidInput(f"{name} has to be more than 0, not {value}")
+        raise InvalidInput(f"{name} must be more than 0, got {value:g}")
 
 
 def _check_least(name: str, value: float | None) -> None:
     if value is not None and not value >= 0:
-        raise InvalidInput(f"{name} has to be 0 or more, not {value}")
+        raise InvalidInput(f"{name} must be at least 0, got {value}")
 
 
 def _check_table(where: str, table: ModelTable) -> None:
@@ -520,15 +522,6 @@ def _given(table: ModelTable, names: tuple[str, ...]) -> dict[str, JSON]:
 T = TypeVar("T", bound=msgspec.Struct)
 
 _MODELS = "model"
-_EXPECTED = re.compile(r"Expected `([^`]*)`, got `([^`]*)`")
-_WORDS = {
-    "array": "a list",
-    "bool": "true or false",
-    "float": "a number",
-    "int": "a whole number",
-    "object": "a table",
-    "str": "a text",
-}
 _LONGEST = 60
 
 
@@ -644,7 +637,9 @@ def _value(at: tuple[str, ...], value: object, kind: object) -> object:
     try:
         return msgspec.convert(value, type=kind)
     except msgspec.ValidationError as error:
-        raise InvalidInput(f"{key_of(*at)} = {_shown(value)}: {_reworded(str(error))}") from None
+        inside = " in it" if "$[" in str(error) else ""
+        why = mismatch(error, within=False)
+        raise InvalidInput(f"{key_of(*at)} = {_shown(value)}: {why}{inside}") from None
 
 
 def _unknown(name: str, known: list[str]) -> str:
@@ -660,16 +655,3 @@ def _unknown(name: str, known: list[str]) -> str:
 def _shown(value: object) -> str:
     text = msgspec.json.encode(value, enc_hook=str).decode()
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
-
-
-def _reworded(message: str) -> str:
-    """An error message of msgspec, in the terms of TOML."""
-    found = _EXPECTED.match(message)
-    if found is None:
-        return message
-    expected, got = (
-        [_WORDS.get(word, word) for word in words.split(" | ") if word != "null"]
-        for words in found.groups()
-    )
-    inside = " in it" if "$[" in message else ""
-    return f"{' or '.join(expected)} is expected, and {' or '.join(got)} is{inside or ' given'}"

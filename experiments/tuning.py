@@ -416,7 +416,7 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
     trials: int
     seed: int = 0
     weights: Weights = Weights()
-    concurrency: int = 16
+    concurrency: int = 32
 
 
 async def fit(

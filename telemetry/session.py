@@ -158,7 +158,7 @@ def _check_name(name: str, role: Role) -> None:
             f"{name!r} cannot be the name of a participant: it is empty, or the engine's own"
         )
     if role not in ("human", "agent"):
-        raise InvalidInput(f"{name!r} has to be human or agent, not {role}")
+        raise InvalidInput(f"{name!r} must be human or agent, got {role}")
 
 
 @final

@@ -91,7 +91,7 @@ def read_user(text: str) -> UserName:
     seed = "".join(parts[3:4])
     if len(parts) < 4 or not all(parts[:3]) or not seed.isdecimal() or len(seed) > _DIGITS:
         raise InvalidInput(
-            f"{shorten(text, _SHOWN)!r} names no user: write TASK/PERSONA/PROBLEM/SEED, such as travel/proactive/0/7"
+            f"{shorten(text, _SHOWN)!r} is not a user: write TASK/PERSONA/PROBLEM/SEED, such as travel/proactive/0/7"
         )
     return UserName(parts[0], parts[1], parts[2], int(seed), "".join(parts[4:]))
 
@@ -349,7 +349,7 @@ class UserEndpoint:
     def _take(self, model: str, user: UserName, said: _Chat) -> Talk | None:
         """The conversation that waits for this message of the agent's; None if there is none."""
         if said[-1][0] != "user":
-            raise InvalidInput("the last message has to be the agent's, with the role 'user'")
+            raise InvalidInput("the last message must be the agent's, with the role 'user'")
         key = _key(model, user, said[:-1])
         talks = self._waiting.pop(key, deque())
         if not talks:
@@ -410,7 +410,7 @@ def user_app(endpoint: UserEndpoint, token: str | None = None) -> WebApp:
     async def completions(request: Request) -> Response:
         # A page of another site can send any other kind without asking this server first.
         if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-            return refusal("a request has to be application/json", "invalid_request_error", 415)
+            return refusal("a request must be application/json", "invalid_request_error", 415)
         try:
             return answer(await endpoint.complete(await receive(request, _REQUEST)), 200)
         except HTTPException as error:

@@ -66,7 +66,7 @@ async def sampled_value(
             utility.
     """
     if continuations < 1:
-        raise InvalidInput(f"at least one continuation has to be sampled, not {continuations}")
+        raise InvalidInput(f"continuations must be at least 1, got {continuations}")
     records = await load_records(log, session)
     if not records:
         await log.summary(session)  # says that there is none

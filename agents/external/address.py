@@ -107,7 +107,7 @@ def read_address(text: str) -> Address:
     except ValueError as error:
         raise InvalidInput(f"{text!r} cannot be read as a shell would: {error}") from None
     if not command:
-        raise InvalidInput(f"{text!r} names no program: write it as {protocol}:COMMAND")
+        raise InvalidInput(f"{text!r} has no program: write it as {protocol}:COMMAND")
     return Address(
         text=text,
         name=name or f"{protocol}-{_program(command)}",
@@ -134,7 +134,7 @@ def _endpoint(text: str, name: str | None, target: str) -> Address:
     except ValueError as error:
         raise InvalidInput(f"{text!r} is not a URL: {error}") from None
     if parts.scheme not in ("http", "https") or not host:
-        raise InvalidInput(f"{text!r} names no URL: write it as openai:http://HOST:PORT/v1#MODEL")
+        raise InvalidInput(f"{text!r} has no URL: write it as openai:http://HOST:PORT/v1#MODEL")
     if parts.query or parts.username is not None:
         raise InvalidInput(f"the URL in {text!r} may hold neither a query nor a user")
     where = "-".join(str(part) for part in (host, port, model) if part)

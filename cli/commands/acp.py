@@ -23,7 +23,7 @@ __all__ = ("acp_command",)
     context_settings={"allow_interspersed_args": False},
     epilog=example(
         "duolog acp --log coding.db -- claude-agent-acp",
-        "duolog acp --log ~/coding.db --retention -- gemini --experimental-acp",
+        "duolog acp --log ~/coding.db --track-edits -- gemini --experimental-acp",
         note="In the editor's settings, use this command as the one that starts the agent.",
     ),
 )
@@ -33,22 +33,22 @@ def acp_command(
         typer.Argument(metavar="AGENT", help="Command that starts the agent; put -- before it."),
     ],
     log: options.LogToWrite,
-    retention: Annotated[
+    track_edits: Annotated[
         bool,
         typer.Option(
-            "--retention",
+            "--track-edits",
             help="Look at the files that the agent edited when the next prompt comes, and record "
             "how much of its edits was kept.",
         ),
     ] = False,
     redact: options.Redact = None,
-    record: Annotated[bool, typer.Option("--record", hidden=True)] = False,
+    recorder: Annotated[bool, typer.Option("--recorder", hidden=True)] = False,
 ) -> int:
     """Stands between an editor and a coding agent that speak the Agent Client Protocol, passes
     everything unchanged, and records it. Ends when the agent ends, with its exit code.
     """
-    if record:
-        _record(log, agent, redact, retention=retention)
+    if recorder:
+        _record(log, agent, redact, track_edits=track_edits)
         return 0
     from ...engine.redacting import DEFAULT, redaction_of
     from ...experiments.plan import check_log
@@ -56,22 +56,24 @@ def acp_command(
 
     check_log(log)
     redaction_of(redact or DEFAULT)  # before the agent is started
-    return end_like(run_proxy(agent, _recorder(log, agent, redact, retention=retention)))
+    return end_like(run_proxy(agent, _recorder(log, agent, redact, track_edits=track_edits)))
 
 
-def _recorder(log: str, agent: Sequence[str], redact: str | None, *, retention: bool) -> list[str]:
+def _recorder(
+    log: str, agent: Sequence[str], redact: str | None, *, track_edits: bool
+) -> list[str]:
     """The command that starts the recorder: this program, in a separate process."""
     import sys
 
     from ..diagnostics import current_level
 
-    given = ["--log-level", current_level(), *(["--retention"] if retention else [])]
+    given = ["--log-level", current_level(), *(["--track-edits"] if track_edits else [])]
     given += [] if redact is None else ["--redact", redact]
-    start = [sys.executable, "-P", "-m", "duolog", "acp", "--record", "--log", log]
+    start = [sys.executable, "-P", "-m", "duolog", "acp", "--recorder", "--log", log]
     return [*start, *given, "--", *agent]
 
 
-def _record(log: str, agent: Sequence[str], redact: str | None, *, retention: bool) -> None:
+def _record(log: str, agent: Sequence[str], redact: str | None, *, track_edits: bool) -> None:
     """Records what the proxy sends; what ends the proxy ends this by the end of its input."""
     import sys
 
@@ -85,10 +87,10 @@ def _record(log: str, agent: Sequence[str], redact: str | None, *, retention: bo
     try:
         hook = redaction_of(name)
         with open_sync(log, on_full="block", redact=hook) as opened:
-            if retention:
+            if track_edits:
                 opened.watch(scorers=[FeedbackUtility()])
             record_copies(
-                sys.stdin.buffer.read, opened, agent, retention=retention, clean=name != OFF
+                sys.stdin.buffer.read, opened, agent, retention=track_edits, clean=name != OFF
             )
     except DuologError as error:
         say(f"duolog acp: the session is not recorded: {error}")

@@ -8,7 +8,7 @@ import typer
 
 from .. import options
 from ..app import app
-from ..arguments import MOST_RESAMPLES, example
+from ..arguments import example
 from ..lookup import existing_log
 from ..runtime import run
 
@@ -30,16 +30,8 @@ def audit_command(
     log: Annotated[
         str, typer.Argument(metavar="LOG", help="Path or URL of the log with simulated people.")
     ],
-    against: Annotated[
-        str,
-        typer.Option(metavar="HUMAN_LOG", help="Path or URL of a log with real people."),
-    ],
-    bootstrap: Annotated[
-        int,
-        typer.Option(
-            min=0, max=MOST_RESAMPLES, help="Resamples for intervals and chance; 0 for none."
-        ),
-    ] = 500,
+    against: options.Against,
+    bootstrap: options.Resamples = 1000,
     seed: options.ResamplingSeed = 0,
     as_json: options.NumbersAsJson = False,
 ) -> None:

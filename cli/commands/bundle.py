@@ -38,10 +38,9 @@ def bundle_command(
     about: Annotated[
         str, typer.Option(metavar="TEXT", help="A sentence on the data, for the data card.")
     ] = "",
-    records: Annotated[
-        bool,
-        typer.Option("--records/--no-records", help="Put all records into it, or leave them out."),
-    ] = True,
+    no_records: Annotated[
+        bool, typer.Option("--no-records", help="Leave the records out, and with them all texts.")
+    ] = False,
     bootstrap: options.Resamples = 1000,
     force: options.Force = False,
 ) -> None:
@@ -57,7 +56,9 @@ def bundle_command(
 
     card = Card(licence=licence.strip(), about=about.strip())
     count = run(
-        lambda: write_bundle(log, output, card, records=records, bootstrap=bootstrap, rules=rules)
+        lambda: write_bundle(
+            log, output, card, records=not no_records, bootstrap=bootstrap, rules=rules
+        )
     )
     typer.echo(f"{count} files written to {output}. Next: duolog verify-bundle {output}")
 

@@ -11,7 +11,7 @@ import typer
 from ...engine.errors import InvalidInput
 from .. import options
 from ..app import app
-from ..arguments import example, numbers
+from ..arguments import example, for_model, numbers
 from ..lookup import find_session, log_at
 from ..output import say
 from ..runtime import run
@@ -39,35 +39,27 @@ _BY_SIGNAL = 128  # added to a signal's number, as shells have it
 )
 def chat_command(
     task: Annotated[str, typer.Argument(help="The task, e.g. travel; or yours, as file.py:Name.")],
-    agent: Annotated[
-        str | None,
-        typer.Option(
-            help="Kind of agent, file.py:Name, openai:URL, acp:COMMAND or exec:COMMAND.",
-            show_default="the task's first",
-        ),
-    ] = None,
+    agent: options.Agent = None,
     agent_timeout: options.AgentTimeout = None,
     agent_env: options.AgentEnv = None,
     redact: options.Redact = None,
     model: options.Model = None,
     api_base: options.ApiBase = None,
-    text_actions: Annotated[
-        bool, typer.Option("--text-actions", help="For models that cannot call tools.")
-    ] = False,
+    text_actions: options.TextActions = None,
     instance: Annotated[
-        str | None, typer.Option(help="Instance to play.", show_default="the first")
+        str | None,
+        typer.Option(metavar="INSTANCE", help="Instance to play.", show_default="the first"),
     ] = None,
     dataset: options.Dataset = None,
-    seed: Annotated[int, typer.Option(help="Seed for the task's world.")] = 0,
+    seed: options.Seed = None,
     log: Annotated[
-        str, typer.Option(help="Path or URL of the log; created if it does not exist.")
+        str,
+        typer.Option(metavar="LOG", help="Path or URL of the log; created if it does not exist."),
     ] = "chats.db",
     resume: Annotated[
         str | None, typer.Option(metavar="SESSION", help="Id of an open chat session to continue.")
     ] = None,
-    tau: Annotated[
-        str, typer.Option(metavar="NUMBERS", help="Tolerances after which to advise to stop.")
-    ] = "1,2,3",
+    tau: options.Taus = "1,2,3",
     plain: Annotated[
         bool, typer.Option("--plain", help="Print lines of text instead of using the whole screen.")
     ] = False,
@@ -83,11 +75,11 @@ def chat_command(
         terms=ExternalTerms(agent_timeout, tuple(agent_env or ())),
         redact=redact,
         instance=instance,
-        seed=seed,
+        seed=seed or 0,
         model=model,
         dataset=dataset,
         api_base=api_base,
-        text_actions=text_actions,
+        text_actions=for_model(text_actions, model),
         taus=taus,
     )
 

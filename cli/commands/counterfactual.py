@@ -8,7 +8,7 @@ import typer
 
 from .. import options
 from ..app import app
-from ..arguments import example, numbers
+from ..arguments import CONCURRENCY, choices, example, numbers
 from ..lookup import existing_log
 from ..output import say
 from ..runtime import collect_rarely, run
@@ -33,27 +33,18 @@ _UNFINISHED = 3
 )
 def counterfactual_command(
     log: options.LogToRead,
-    tau: Annotated[str, typer.Option(metavar="NUMBERS", help="Tolerances.")] = "1,2,3",
+    tau: options.Taus = "1,2,3",
     continuations: Annotated[
-        int, typer.Option(min=1, help="Continuations of each session at each stop.")
+        int, typer.Option(metavar="N", min=1, help="Continuations of each session at each stop.")
     ] = 8,
-    judge: Annotated[
-        str,
-        typer.Option(
-            metavar="SCORER", help="Whose ratings count: NAME, NAME@VERSION, human or auto."
-        ),
-    ] = "auto",
+    judge: options.Judge = "auto",
     utility: options.Utility = None,
-    concurrency: Annotated[
-        int, typer.Option(min=1, help="Number of continuations to run at the same time.")
-    ] = 32,
+    concurrency: options.Concurrency = None,
     bootstrap: options.Resamples = 1000,
     seed: options.ResamplingSeed = 0,
     api_base: options.ApiBase = None,
     text_actions: options.TextActions = None,
-    dataset: Annotated[
-        str | None, typer.Option(help="Data set that the sessions were run on.")
-    ] = None,
+    dataset: options.Dataset = None,
     task: options.OfTask = None,
     as_json: options.NumbersAsJson = False,
 ) -> None:
@@ -66,7 +57,6 @@ def counterfactual_command(
     """
     from ...scoring.report import counterfactual_document
     from ...scoring.trajectory.options import Options
-    from ..arguments import choices
     from ..reporting import print_document
 
     taus = numbers(tau, "--tau")
@@ -77,9 +67,11 @@ def counterfactual_command(
     async def main() -> CounterfactualRun:
         from ...experiments.continuations import Continuations
         from ...experiments.counterfactual import measure
+        from ...experiments.sources import check_scorers
         from ..text.run_progress import SessionProgress
 
         async with existing_log(log) as opened:
+            await check_scorers(opened, scored)
             making = Continuations(
                 opened, dataset=dataset, api_base=api_base, text_actions=texts, task=task
             )
@@ -88,7 +80,7 @@ def counterfactual_command(
                 making,
                 scored,
                 continuations=continuations,
-                concurrency=concurrency,
+                concurrency=concurrency or CONCURRENCY,
                 bootstrap=bootstrap,
                 seed=seed,
                 showing=SessionProgress,

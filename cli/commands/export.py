@@ -38,7 +38,7 @@ _PIPE = "-"
         "duolog export demo.db --format otlp --output spans.jsonl",
         "duolog export demo.db --format trajectories --output trajectories.jsonl",
         "duolog export demo.db --format rounds --to parquet --output rounds.parquet",
-        "duolog export demo.db --format parquet --to tables --follow",
+        "duolog export demo.db --format parquet --output tables --follow",
         note="jsonl holds everything, and import restores it exactly. chat, responses and otlp hold what "
         "was said, and the agent's tool calls (otlp also times and model calls); a note on the standard error counts what they "
         "cannot express. trajectories is what duolog report reads; rounds and sessions are tables with "
@@ -64,8 +64,8 @@ def export_command(
         str | None,
         typer.Option(
             "--to",
-            metavar="csv|parquet|DIR",
-            help="File format of a table; with --format parquet, the directory.",
+            metavar="csv|parquet",
+            help="File format of a table (--format rounds or sessions).",
             show_default="csv",
         ),
     ] = None,
@@ -77,11 +77,16 @@ def export_command(
     ] = False,
     records: Annotated[
         bool,
-        typer.Option("--records", help="Write a table of records too (--format parquet)."),
+        typer.Option(
+            "--records", help="Write the records too, as another table (--format parquet)."
+        ),
     ] = False,
     rounds: Annotated[
         Literal["handoff", "human-turn"] | None,
-        typer.Option(help="How to count rounds.", show_default="handoff"),
+        typer.Option(
+            help="When a round begins: after a handoff, or with each human turn.",
+            show_default="handoff",
+        ),
     ] = None,
     utility: options.Utility = None,
     judge: Annotated[
@@ -95,11 +100,13 @@ def export_command(
     session: options.SessionIds = None,
     output: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Where to write; the standard output if not given."),
+        typer.Option(
+            metavar="FILE|DIR",
+            help="Where to write; for --format parquet, a directory.",
+            show_default="the standard output",
+        ),
     ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace a file of that name, unless it is a log.")
-    ] = False,
+    force: options.Force = False,
 ) -> None:
     """Writes a log, or some of its sessions.
 
@@ -114,11 +121,14 @@ def export_command(
             f"--rounds, --utility and --judge say how to score; --format {form} does not"
         )
     if form == "parquet":
-        if names is not None or output is not None or to is None:
+        if names is not None or to is not None:
+            given = "--to" if names is None else "--session"
             raise InvalidInput(
-                "--format parquet writes all closed sessions into a directory: name it by --to"
+                f"--format parquet writes tables of all closed sessions: leave {given} out"
             )
-        _export_directory(log, Path(to), rounds, utility, judge, records=records, follow=follow)
+        if output is None or to_pipe:
+            raise InvalidInput("--format parquet writes a directory: name it with --output DIR")
+        _export_directory(log, output, rounds, utility, judge, records=records, follow=follow)
         return
     if follow or records:
         raise InvalidInput("--follow and --records are for --format parquet")
@@ -159,12 +169,12 @@ def _table_file(form: str, to: str | None) -> Literal["csv", "parquet"]:
         InvalidInput: the format is unknown, or the export is not a table.
     """
     if to is not None and form not in ("rounds", "sessions"):
-        raise InvalidInput("--to is for tables: --format rounds or sessions, or parquet")
+        raise InvalidInput("--to is for tables: --format rounds or sessions")
     if to is None or to == "csv":
         return "csv"
     if to == "parquet":
         return "parquet"
-    raise InvalidInput(f"--to {to}: a table is a csv or parquet; a directory has --format parquet")
+    raise InvalidInput(f"--to expects csv or parquet, got {to!r}")
 
 
 def _export_directory(

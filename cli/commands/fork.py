@@ -34,18 +34,19 @@ __all__ = ("fork_command",)
 def fork_command(
     log: options.LogToRead,
     session: Annotated[
-        str, typer.Argument(metavar="SESSION", help="Id of the session, or its beginning.")
+        str, typer.Argument(metavar="SESSION", help="Id of the session; its beginning is enough.")
     ],
     at_round: Annotated[
-        int | None, typer.Option(min=2, help="Fork at the beginning of this round.")
+        int | None, typer.Option(metavar="N", min=2, help="Fork at the beginning of this round.")
     ] = None,
     at_version: Annotated[
-        int | None, typer.Option(min=2, help="Fork after this version of the trace.")
+        int | None, typer.Option(metavar="N", min=2, help="Fork after this version of the trace.")
     ] = None,
     agent: Annotated[
         str | None,
         typer.Option(
-            help="Kind of agent that takes over, file.py:Name, openai:URL, acp:COMMAND or exec:COMMAND.",
+            metavar="AGENT",
+            help="Kind of agent, file.py:Name, openai:URL, acp:COMMAND or exec:COMMAND.",
             show_default="the same",
         ),
     ] = None,
@@ -54,27 +55,27 @@ def fork_command(
     user: Annotated[
         str | None,
         typer.Option(
-            help="Kind of user that takes over, or file.py:Name.", show_default="the same"
+            metavar="USER", help="Kind of user, or file.py:Name.", show_default="the same"
         ),
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(help="Model behind the agent; rules for none.", show_default="the same"),
+        typer.Option(metavar="MODEL", help="Model behind the agent.", show_default="the same"),
     ] = None,
     user_model: Annotated[
         str | None,
-        typer.Option(help="Model behind the user; rules for none.", show_default="the same"),
+        typer.Option(metavar="MODEL", help="Model behind the user.", show_default="the same"),
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(help="Seed of the randomness after that point.", show_default="the same"),
+        typer.Option(
+            metavar="N", help="Seed for all randomness after that point.", show_default="the same"
+        ),
     ] = None,
     api_base: options.ApiBase = None,
     text_actions: options.TextActions = None,
     cache: options.Cache = None,
-    dataset: Annotated[
-        str | None, typer.Option(help="Data set that the origin was run on.")
-    ] = None,
+    dataset: options.Dataset = None,
     from_view: Annotated[
         bool,
         typer.Option(
@@ -84,7 +85,13 @@ def fork_command(
         ),
     ] = False,
     into: Annotated[
-        str | None, typer.Option("--log", help="Log for the fork; the origin's log if not given.")
+        str | None,
+        typer.Option(
+            "--log",
+            metavar="LOG",
+            help="Path or URL of the log; created if it does not exist.",
+            show_default="the origin's log",
+        ),
     ] = None,
     task: options.OfTask = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,

@@ -49,7 +49,7 @@ _SQLITE = b"SQLite format 3\0"
         "duolog import gpt-4o-airline.json --log tau.db",
         "duolog import tickets.json --mapping tickets.toml --dry-run",
         "duolog import ~/.claude/projects --log mine.db --follow",
-        "duolog import chats.jsonl --log chats.db --agent helper-2 --task support --label team=a",
+        "duolog import chats.jsonl --log chats.db --label agent=helper-2 --label task=support",
         note="Records that the log holds already are skipped: importing again adds nothing, and an "
         "interrupted import is completed by running it again.",
     ),
@@ -78,16 +78,12 @@ def import_command(
             help="Time zone of times that name none: UTC, a name like Europe/Berlin, or local.",
         ),
     ] = "UTC",
-    agent: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Label: the agent's name.")
-    ] = None,
-    task: Annotated[str | None, typer.Option(metavar="NAME", help="Label: the task.")] = None,
-    instance: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Label: the task instance.")
-    ] = None,
     label: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="Any other label to group by; may be repeated."),
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="Label of all sessions: agent, task, instance, or another to group by; may be repeated.",
+        ),
     ] = None,
     keep_going: Annotated[
         bool,
@@ -125,7 +121,7 @@ def import_command(
         if mapping is not None
         else _importer(source, form, grows=follow)
     )
-    labels = _labels(found, agent, task, instance, label or ())
+    labels = _labels(found, label or ())
     if found is None and (follow or dry_run):
         option = "--follow" if follow else "--dry-run"
         raise InvalidInput(f"{option} is for files of other tools, not for {_OWN}")
@@ -192,13 +188,7 @@ def _importer(source: str, form: str, *, grows: bool) -> Importer | None:
     return _for(Path(source), find_importer(form))
 
 
-def _labels(
-    importer: Importer | None,
-    agent: str | None,
-    task: str | None,
-    instance: str | None,
-    others: Sequence[str],
-) -> Labels | None:
+def _labels(importer: Importer | None, texts: Sequence[str]) -> Labels | None:
     """The labels that the options give.
 
     Raises:
@@ -206,11 +196,10 @@ def _labels(
     """
     from ...interop.importers.labels import labels_from
 
-    labels = labels_from(agent=agent, task=task, instance=instance, others=others)
+    labels = labels_from(texts)
     if labels is not None and importer is None:
         raise InvalidInput(
-            f"{_OWN} comes in exactly as it was exported: --agent, --task, --instance and --label "
-            "are for other formats"
+            f"{_OWN} comes in exactly as it was exported: --label is for other formats"
         )
     return labels
 

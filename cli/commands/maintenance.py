@@ -52,19 +52,22 @@ def forget_command(
     where: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="FILTER", help="Sessions that meet this filter; give it again for more filters."
+            metavar="FILTER", help="Only sessions that meet this filter; may be repeated."
         ),
     ] = None,
     older_than: Annotated[
         str | None,
         typer.Option(
-            metavar="AGE", help="Sessions whose last record is older: 30m, 12h, 90d or 2w."
+            metavar="DURATION", help="Sessions whose last record is older: 30m, 12h, 90d or 2w."
         ),
     ] = None,
     cache: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", file_okay=False, exists=True, help="Response cache to erase from, too."
+            metavar="DIR",
+            file_okay=False,
+            exists=True,
+            help="Directory that caches model replies, to erase from, too.",
         ),
     ] = None,
     copy: Annotated[
@@ -97,12 +100,14 @@ def forget_command(
     Many sessions are erased in batches, with one compaction at the end. Replies of models in a response
     cache (run --cache) are erased if you name its directory.
     """
-    from ...scoring.index.erasure import duration
     from ...scoring.index.query import parse_query
 
-    if (session is None) == (where is None and older_than is None):
+    by_filter = where is not None or older_than is not None
+    if session is not None and by_filter:
+        raise InvalidInput("SESSION cannot be combined with --where or --older-than")
+    if session is None and not by_filter:
         raise InvalidInput("name a session, or sessions by --where or --older-than")
-    before = None if older_than is None else time.time() - duration(older_than, "--older-than")
+    before = None if older_than is None else time.time() - seconds_in(older_than, "--older-than")
     query = parse_query(where or ())
 
     found = run(lambda: _look(log, session, query, before))
@@ -201,10 +206,12 @@ def close_command(
     log: _Log,
     idle: Annotated[
         str,
-        typer.Option("--idle", metavar="TIME", help="Time without an event: 90s, 30m, 12h, 7d."),
+        typer.Option(
+            "--idle", metavar="DURATION", help="Time without an event: 30m, 12h, 90d or 2w."
+        ),
     ],
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="List the sessions and close nothing.")
+        bool, typer.Option("--dry-run", help="List the sessions; close nothing.")
     ] = False,
     as_json: _Json = False,
 ) -> None:

@@ -29,8 +29,8 @@ _FILES = {"task.py.txt": "{}.py", "test_task.py.txt": "test_{}.py"}
     epilog=example("duolog new task shop"),
 )
 def new_command(
-    what: Annotated[Literal["task"], typer.Argument(help="What to create: task.")],
-    name: Annotated[str, typer.Argument(help="Name of the task and its module.")],
+    what: Annotated[Literal["task"], typer.Argument(metavar="WHAT", help="What to create: task.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the task and its module.")],
     directory: Annotated[Path, typer.Option(metavar="DIR", help="Where to write it.")] = Path(),
 ) -> None:
     """Writes NAME.py, a task with a utility, two agents and a user on rules, and test_NAME.py.
@@ -42,7 +42,8 @@ def new_command(
 
     _check(name)
     if not directory.is_dir():
-        raise InvalidInput(f"no such folder: {directory}")
+        known = "is not a directory" if directory.exists() else "does not exist"
+        raise InvalidInput(f"--directory {directory} {known}")
     paths = {template: directory / made.format(name) for template, made in _FILES.items()}
     for path in paths.values():
         if path.exists() or path.is_symlink():
@@ -75,9 +76,9 @@ def _check(name: str) -> None:
     """
     if not name.isidentifier() or keyword.iskeyword(name) or name != name.lower() or name[0] == "_":
         raise InvalidInput(
-            f"{name!r} cannot name a module: take lower-case letters, digits and _, such as my_shop"
+            f"{name!r} cannot name a module: use lower-case letters, digits and _, as in my_shop"
         )
     installed = [folder for folder in sys.path if folder not in ("", os.getcwd())]
     taken = name in sys.stdlib_module_names
     if taken or PathFinder.find_spec(name, installed) is not None:
-        raise InvalidInput(f"{name!r} is the name of a module that is installed: take another one")
+        raise InvalidInput(f"{name!r} is the name of an installed module: choose another name")

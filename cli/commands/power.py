@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -30,18 +30,16 @@ def power_command(
             metavar="DIFFERENCE", help="The difference to be found, in the unit of the outcome."
         ),
     ],
-    compare: Annotated[
-        str | None,
-        typer.Option(metavar="AGENTS", help="Agents to compare; all of them if not given."),
-    ] = None,
+    compare: options.Compare = None,
     outcome: Annotated[
-        str, typer.Option(metavar="QUANTITY", help="The outcome, as for report --compare.")
+        str,
+        typer.Option(
+            metavar="QUANTITY",
+            help="Quantity that the comparison tests, such as overall or drop@2.",
+        ),
     ] = "overall",
     tau: options.Taus = "1,2,3",
-    pair_by: Annotated[
-        Literal["problem", "instance"],
-        typer.Option(help="The key that pairs two sessions, as for report --compare."),
-    ] = "problem",
+    pair_by: options.PairBy = None,
     utility: options.Utility = None,
     judge: options.Judge = "auto",
     as_json: options.NumbersAsJson = False,
@@ -63,6 +61,6 @@ def power_command(
         names=() if compare is None else choices(compare, "--compare"),
         outcome=outcome,
         taus=taus,
-        pair_by=pair_by,
+        pair_by=pair_by or "problem",
     )
     print_document(power_document(found), "json" if as_json else "text")

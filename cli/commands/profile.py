@@ -11,7 +11,7 @@ import typer
 
 from .. import options
 from ..app import app
-from ..arguments import MOST_RESAMPLES, choices, example, only_one
+from ..arguments import choices, example, for_model, only_one
 from ..output import output_rules, say
 from ..runtime import collect_rarely, run
 
@@ -46,7 +46,7 @@ def profile_command(
         str,
         typer.Argument(
             metavar="MODEL|ADDRESS|AGENT",
-            help="A model as LiteLLM names it, rules, an agent such as looper, FILE.py:NAME, or an address.",
+            help="A model as LiteLLM names it, rules, an agent such as looper, file.py:Name, or an address.",
         ),
     ],
     tasks: Annotated[
@@ -62,24 +62,11 @@ def profile_command(
             help="Adds a half of the suite that is generated from this text; keep it to yourself.",
         ),
     ] = None,
-    budget: Annotated[
-        float | None,
-        typer.Option(
-            "--budget-cost",
-            metavar="DOLLARS",
-            help="Stop when all calls together have cost this much.",
-            min=0,
-        ),
-    ] = None,
+    budget_cost: options.BudgetCost = None,
     user_model: options.UserModel = None,
     judge_model: options.JudgeModel = None,
     api_base: options.ApiBase = None,
-    text_actions: Annotated[
-        bool,
-        typer.Option(
-            "--text-actions", help="For models that cannot call tools: actions are written as text."
-        ),
-    ] = False,
+    text_actions: options.TextActions = None,
     agent_timeout: options.AgentTimeout = None,
     agent_env: options.AgentEnv = None,
     cache: options.Cache = None,
@@ -87,31 +74,29 @@ def profile_command(
     log: Annotated[
         str | None,
         typer.Option(
-            metavar="LOG", help="Path or URL of the log.", show_default="profile-SUBJECT.db"
+            metavar="LOG",
+            help="Path or URL of the log; created if it does not exist.",
+            show_default="profile-SUBJECT.db",
         ),
     ] = None,
     against: Annotated[
         str | None,
         typer.Option(
             metavar="HUMAN_LOG",
-            help="A log with real people: the page shows how far the simulated users are from them.",
+            help="Path or URL of a log with real people, to compare the simulated ones with.",
         ),
     ] = None,
-    price: Annotated[
-        float,
-        typer.Option(min=0, max=1, help="Utility that a minute of the human's time is worth."),
-    ] = 0.005,
-    bootstrap: Annotated[
-        int, typer.Option(min=1, max=MOST_RESAMPLES, help="Resamples for intervals and certainty.")
-    ] = 1000,
+    price: options.Price = 0.005,
+    bootstrap: options.Resamples = 1000,
     dry_run: options.DryRun = False,
     as_json: options.NumbersAsJson = False,
     as_csv: options.RowsAsCsv = False,
     as_markdown: Annotated[
-        bool, typer.Option("--markdown", help="Print the page in Markdown.")
+        bool, typer.Option("--markdown", help="Print the tables in Markdown.")
     ] = False,
     html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the page to this file, too.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a page with tables, figures and transcripts."),
     ] = None,
     force: options.Force = False,
 ) -> None:
@@ -127,6 +112,8 @@ def profile_command(
     forms: dict[Form, bool] = {"json": as_json, "csv": as_csv, "markdown": as_markdown}
     form = only_one(forms) or "text"
     rules = output_rules(force=force)
+    if against is not None:
+        run(lambda: _look_into(against))
     if html is not None:
         check_output(html, rules)
     plan = plan_profile(
@@ -134,7 +121,7 @@ def profile_command(
         tasks=None if tasks is None or tasks == "all" else choices(tasks, "--tasks"),
         suite=suite,
         secret=secret,
-        budget=budget,
+        budget=budget_cost,
         log=log,
         concurrency=concurrency,
         user_model=user_model,
@@ -143,7 +130,7 @@ def profile_command(
         cache=cache,
         agent_timeout=agent_timeout,
         agent_env=agent_env,
-        text_actions=text_actions,
+        text_actions=for_model(text_actions, subject),
     )
     if dry_run:
         _estimate(plan)
@@ -226,6 +213,14 @@ def _numbers(plan: ProfilePlan, found: Profile, bootstrap: int) -> Numbers | Non
     return make_report(
         columns_of_profile(plan), group_by=("agent",), bootstrap=bootstrap, scores=False
     )
+
+
+async def _look_into(where: str) -> None:
+    """Opens a log that is read later, so that a wrong name is refused before anything is played."""
+    from ..lookup import existing_log
+
+    async with existing_log(where):
+        pass
 
 
 def _audit(plan: ProfilePlan, against: str) -> Audit:

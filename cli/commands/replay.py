@@ -38,7 +38,10 @@ _NOT_SOUND = 1
 def replay_command(
     log: options.LogToRead,
     session: Annotated[
-        str | None, typer.Option(metavar="SESSION", help="Id of the only session to replay.")
+        str | None,
+        typer.Option(
+            metavar="SESSION", help="Only this session; the beginning of its id is enough."
+        ),
     ] = None,
     speed: Annotated[
         str,
@@ -70,11 +73,11 @@ def replay_command(
     """
     pace = _speed(speed)
     if check and (until is not None or pace is not None):
-        raise InvalidInput("--check looks at what is recorded, at once: no --until or --speed")
+        raise InvalidInput("--check cannot be combined with --until or --speed")
     if task is not None and not check:
-        raise InvalidInput("--task is for --check")
+        raise InvalidInput("--task needs --check")
     if utility is not None and check:
-        raise InvalidInput("--check compares all measurements: no --utility")
+        raise InvalidInput("--check compares all measurements; leave --utility out")
     if check:
         from ..scoring import ScorerFinder
 
@@ -115,7 +118,7 @@ def _speed(text: str) -> float | None:
     except ValueError:
         speed = 0.0
     if not (speed > 0 and math.isfinite(speed)):
-        raise InvalidInput(f"--speed is a number above 0, or max, not {text!r}")
+        raise InvalidInput(f"--speed expects a number above 0, or max, got {text!r}")
     return speed
 
 

@@ -40,7 +40,7 @@ _FORMATS = ("png", "svg", "pdf")
     epilog=example(
         "duolog report demo.db",
         "duolog report demo.db --figures figures --html report.html",
-        "duolog report mixed.db --task travel",
+        "duolog report mixed.db --only-task travel",
         "duolog report trajectories.jsonl --convention paper --json",
         "duolog report demo.db --explain travel-3-two-stage",
         "duolog report demo.db --notebook report.ipynb",
@@ -61,26 +61,26 @@ def report_command(
     rounds: Annotated[
         Literal["handoff", "human-turn"] | None,
         typer.Option(
-            help="How rounds are counted: handoff, or human-turn, which the convention paper implies."
+            help="When a round begins: after a handoff, or with each human turn.",
+            show_default="handoff; human-turn with --convention paper",
         ),
     ] = None,
     tau: options.Taus = "1,2,3",
-    task: Annotated[
+    only_task: Annotated[
         str | None, typer.Option(metavar="TASK", help="Report on the sessions of this task only.")
     ] = None,
     group_by: Annotated[
         str | None,
         typer.Option(
-            metavar="LABELS", help="Labels to group by; agent,model,user,task if not given."
+            metavar="LABELS",
+            help="Labels to group sessions by, separated by commas.",
+            show_default="agent,model,user,task",
         ),
     ] = None,
     utility: options.Utility = None,
     effort: Annotated[
-        Literal["rounds", "minutes", "read", "written"],
-        typer.Option(
-            help="The effort against which the curves show utility: rounds, minutes of the human, "
-            "tokens that the human read, or wrote."
-        ),
+        Literal["rounds", "seconds", "tokens_read", "tokens_written"],
+        typer.Option(help="Measure of effort against which the curves show utility."),
     ] = "rounds",
     judge: options.Judge = "auto",
     bootstrap: options.Resamples = 1000,
@@ -88,8 +88,10 @@ def report_command(
     workers: Annotated[
         int | None,
         typer.Option(
+            metavar="N",
             min=1,
-            help="Processes that read a large log together; one for each processor if not given.",
+            help="Number of processes that read a large log together.",
+            show_default="one for each processor",
         ),
     ] = None,
     explain: Annotated[
@@ -101,24 +103,9 @@ def report_command(
     forks: Annotated[
         bool, typer.Option("--forks", help="Compare each fork with its origin instead.")
     ] = False,
-    compare: Annotated[
-        str | None,
-        typer.Option(
-            metavar="AGENTS", help="Compare agents in pairs, problem by problem, instead."
-        ),
-    ] = None,
-    outcome: Annotated[
-        str | None,
-        typer.Option(
-            metavar="QUANTITIES",
-            help="With --compare: the quantities that are tested, overall if not given; the rest is "
-            "secondary.",
-        ),
-    ] = None,
-    pair_by: Annotated[
-        Literal["problem", "instance"] | None,
-        typer.Option(help="With --compare: the key that pairs two sessions, problem if not given."),
-    ] = None,
+    compare: options.Compare = None,
+    outcome: options.Outcome = None,
+    pair_by: options.PairBy = None,
     sensitivity: Annotated[
         bool,
         typer.Option(
@@ -147,7 +134,7 @@ def report_command(
     ] = False,
     as_csv: options.RowsAsCsv = False,
     as_markdown: Annotated[
-        bool, typer.Option("--markdown", help="Print the table in Markdown.")
+        bool, typer.Option("--markdown", help="Print the tables in Markdown.")
     ] = False,
     figures: Annotated[
         Path | None,
@@ -155,14 +142,17 @@ def report_command(
             metavar="DIR", help="Draw the figures into a directory, with captions as text."
         ),
     ] = None,
-    formats: Annotated[
-        str, typer.Option(metavar="FORMATS", help=f"Of the figures: {', '.join(_FORMATS)}.")
+    figure_formats: Annotated[
+        str,
+        typer.Option(
+            metavar="FORMATS", help=f"File formats of the figures, of {', '.join(_FORMATS)}."
+        ),
     ] = "png,svg",
     html: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Write one page: which agent is better, tables, figures and transcripts, task by task.",
+            help="Write a page with tables, figures and transcripts.",
         ),
     ] = None,
     notebook: Annotated[
@@ -171,16 +161,14 @@ def report_command(
             metavar="FILE", help="Write a Jupyter notebook that computes the report again."
         ),
     ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace figures, a page and a notebook of those names.")
-    ] = False,
+    force: options.Force = False,
 ) -> None:
     """Prints utility, gain, drop, effort and process measures of each group; draws the figures.
 
     Process measures (initiatives, confirmations, approvals, interruptions, load, loops) come from the
     messages in a log; files of trajectories need not have them.
     """
-    from ...engine.log.exchange.output_file import check_output, output_file
+    from ...engine.log.exchange.output_file import output_file
     from ...scoring.comparison.pairs import OUTCOME
     from ...scoring.report import document_page
     from ...scoring.trajectory.options import Options
@@ -203,9 +191,9 @@ def report_command(
     }
     forms: dict[Form, bool] = {"json": as_json, "csv": as_csv, "markdown": as_markdown}
     analysis, form = only_one(analyses), only_one(forms) or "text"
-    if notebook is not None and (analysis or task):
+    if notebook is not None and (analysis or only_task):
         raise InvalidInput(
-            "--notebook writes the report itself: leave other analyses and --task out"
+            "--notebook writes the report itself: leave other analyses and --only-task out"
         )
     if analysis not in (None, "explain") and convention == "paper":
         raise InvalidInput(f"--{analysis} goes by the formal convention")
@@ -216,19 +204,16 @@ def report_command(
         _check_paper(rounds, effort)
     taus = numbers(tau, "--tau")
     labels = None if group_by is None else choices(group_by, "--group-by")
-    kinds = one_of(formats, "--formats", _FORMATS)
+    kinds = one_of(figure_formats, "--figure-formats", _FORMATS)
     counted = rounds or ("human-turn" if convention == "paper" else "handoff")
     rules = output_rules(*sources, force=force)
     _check_written((html, notebook), rules)
-    if figures is not None:  # before the report keeps rows in a log that a figure would replace
-        for path in figures.glob("*"):
-            if path.suffix[1:] in (*kinds, "txt"):
-                check_output(path, rules._replace(replace=True))
+    _check_figures(figures, kinds, rules)
     asked = Asked(
         sources=sources,
         options=Options(rounds=counted, taus=taus, utility=utility, judge=judge),
         convention=convention,
-        task=task,
+        task=only_task,
         group_by=labels,
         bootstrap=bootstrap,
         seed=seed,
@@ -267,6 +252,19 @@ def _check_written(paths: Sequence[Path | None], rules: OutputRules) -> None:
     for path in paths:
         if path is not None:
             check_output(path, rules)
+
+
+def _check_figures(figures: Path | None, kinds: Sequence[str], rules: OutputRules) -> None:
+    """Checks this before the report keeps rows in a log that a figure would replace."""
+    from ...engine.log.exchange.output_file import check_output
+
+    if figures is None:
+        return
+    if figures.is_file():
+        raise InvalidInput(f"--figures {figures} is a file; name a directory")
+    for path in figures.glob("*"):
+        if path.suffix[1:] in (*kinds, "txt"):
+            check_output(path, rules._replace(replace=True))
 
 
 def _write_notebook(path: Path, asked: Asked, rules: OutputRules) -> None:

@@ -49,7 +49,12 @@ def review_command(
     comment: Annotated[str, typer.Option(metavar="TEXT", help="Comment to add.")] = "",
     rating: Annotated[
         int | None,
-        typer.Option(help="Rating from 1 (worst) to 5 (best); a later rating replaces it."),
+        typer.Option(
+            metavar="N",
+            min=1,
+            max=5,
+            help="Rating from 1 (worst) to 5 (best); a later rating replaces it.",
+        ),
     ] = None,
     round_: Annotated[
         int | None,
@@ -60,7 +65,7 @@ def review_command(
         typer.Option(metavar="N", help="Number of the record that the review is about."),
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="The reviews of each session, for programs.")
+        bool, typer.Option("--json", help="Print the reviews of each session as JSON.")
     ] = False,
 ) -> None:
     """Adds what a reviewer says about sessions, and lists the reviews of these sessions.

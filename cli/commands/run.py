@@ -81,9 +81,11 @@ def run_command(
     from ...experiments.plan import make_plans
 
     if as_json and dry_run:
-        raise InvalidInput("--dry-run estimates in words: leave --json out")
+        raise InvalidInput("--dry-run has no JSON output; leave --json out")
     if sessions is not None and instances is not None:
-        raise InvalidInput("--sessions and --instances both say which instances: give one of them")
+        raise InvalidInput(
+            "--sessions and --instances both say which instances to play; give one of them"
+        )
     plans = make_plans(
         task,
         agents=_listed(agents, "--agents"),

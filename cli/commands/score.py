@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ...engine.errors import InvalidInput
 from .. import options
 from ..app import app
-from ..arguments import choices, example
+from ..arguments import CONCURRENCY, choices, example
 from ..lookup import existing_log, find_session
 from ..output import print_json, say
 from ..runtime import run
@@ -47,46 +47,37 @@ def score_command(
     scorers: Annotated[
         str | None,
         typer.Option(
-            metavar="NAMES",
+            metavar="SCORERS",
             help="Scorers, separated by commas: feedback, retention, resolution, rubric, "
             "chat-rubric, rule-judge, model-judge, labels-judge, travel, one that is installed, "
             "or file.py:Name.",
         ),
     ] = None,
-    judge_model: Annotated[
-        str | None,
+    judge_model: options.JudgeModel = None,
+    rubric: Annotated[
+        Path | None,
         typer.Option(
-            metavar="MODEL",
-            help="Model that rates progress (model-judge), labels messages (labels-judge), or goes "
-            "by the rubric.",
+            metavar="FILE", help="TOML file with the rubric.", show_default="a general one"
         ),
     ] = None,
-    rubric: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The rubric, in TOML; a general one if not.")
-    ] = None,
     session: options.SessionIds = None,
-    rounds: Annotated[
-        Literal["handoff", "human-turn"],
-        typer.Option(help="How to count the rounds that are rated."),
-    ] = "handoff",
+    rounds: options.CountRounds = "handoff",
     api_base: options.ApiBase = None,
     cache: options.Cache = None,
-    concurrency: Annotated[
-        int, typer.Option(min=1, help="Number of sessions to score at the same time.")
-    ] = 8,
-    budget_tokens: Annotated[
-        int | None,
-        typer.Option(min=0, help="Tokens that these judges may use in all, on this log."),
-    ] = None,
-    budget_cost: Annotated[
-        float | None,
-        typer.Option(min=0, help="US dollars that these judges may cost in all, on this log."),
-    ] = None,
+    concurrency: options.Concurrency = None,
+    budget_tokens: options.BudgetTokens = None,
+    budget_cost: options.BudgetCost = None,
     follow: Annotated[
         bool, typer.Option("--follow", help="Keep scoring as the log grows, until interrupted.")
     ] = False,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="With --follow: number of worker processes.")
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="With --follow: number of processes that score together.",
+            show_default="1",
+        ),
     ] = None,
     metrics: Annotated[
         str | None,
@@ -112,7 +103,7 @@ def score_command(
     if not follow and (workers is not None or metrics is not None):
         raise InvalidInput("--workers and --metrics are for --follow")
     if follow and names is not None:
-        raise InvalidInput("--follow scores all sessions: leave --session out")
+        raise InvalidInput("--follow scores all sessions; leave --session out")
     from ..scoring import ScoreOptions, ScoringRun
 
     if scorers is None and judge_model is None:
@@ -125,7 +116,7 @@ def score_command(
         rounds=rounds,
         api_base=api_base,
         cache=cache,
-        concurrency=concurrency,
+        concurrency=concurrency or CONCURRENCY,
         tokens=budget_tokens,
         cost=budget_cost,
     )
@@ -180,7 +171,7 @@ def _scorers(given: str | None, judge: str | None, rubric: Path | None) -> tuple
     if judge is not None and not asking:
         names.append(_MODEL_JUDGE)
     if not names:
-        raise InvalidInput("say what to score by: --scorers NAMES, or --judge-model MODEL")
+        raise InvalidInput("say what to score by: --scorers SCORERS, or --judge-model MODEL")
     if judge is None and asking:
         raise InvalidInput(f"--scorers {asking[0]} asks a model: name it with --judge-model")
     if rubric is not None and not _BY_RUBRIC & set(names):
@@ -199,7 +190,7 @@ async def _default_scorer(where: str) -> str:
         async for record in log.read_all():
             if record.kind == "SnapshotTaken":
                 raise InvalidInput(
-                    "say what to score by: --scorers NAMES, or --judge-model MODEL (sessions of this log have "
+                    "say what to score by: --scorers SCORERS, or --judge-model MODEL (sessions of this log have "
                     "an output; for chats without one the default is resolution)"
                 )
             if record.kind == "FeedbackGiven" and "feedback" not in names:

@@ -11,7 +11,7 @@ import typer
 from ...engine.errors import InvalidInput
 from .. import options
 from ..app import app
-from ..arguments import example, one_of
+from ..arguments import example, one_of, seconds_in
 from ..listening import SPARE, address_of, bind, given_token, open_files
 from ..lookup import log_at, name_of
 from ..output import say
@@ -56,32 +56,41 @@ def serve_command(
     ] = None,
     scorers: Annotated[
         str | None,
-        typer.Option(metavar="NAMES", help=f"Measure what is recorded, by: {', '.join(_SCORERS)}."),
+        typer.Option(
+            metavar="SCORERS",
+            help=f"Scorers, separated by commas, of {', '.join(_SCORERS)}.",
+            show_default="none",
+        ),
     ] = None,
     connections: Annotated[
-        int, typer.Option(min=1, help="Maximum number of connections, as far as open files allow.")
+        int,
+        typer.Option(
+            metavar="N", min=1, help="Maximum number of connections, as far as open files allow."
+        ),
     ] = 4096,
     per_client: Annotated[
-        int, typer.Option(min=1, help="Maximum number of connections from one address.")
+        int,
+        typer.Option(metavar="N", min=1, help="Maximum number of connections from one address."),
     ] = 256,
     trusted_proxy: options.TrustedProxy = None,
     redact: options.Redact = None,
-    streams: Annotated[int, typer.Option(min=1, help="Maximum number of event streams.")] = 512,
+    streams: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Maximum number of event streams.")
+    ] = 512,
     forget_after: Annotated[
         str | None,
         typer.Option(
-            metavar="AGE",
+            metavar="DURATION",
             help="Erase sessions whose last record is older; looks once an hour: 12h, 90d or 2w.",
         ),
     ] = None,
 ) -> None:
     """Serves a log over HTTP until it is interrupted; then completes open requests and ends."""
     from ...engine.redacting import DEFAULT, redaction_of
-    from ...scoring.index.erasure import duration
 
     chosen = [] if scorers is None else one_of(scorers, "--scorers", _SCORERS)
     token = given_token(token_file)
-    keep = None if forget_after is None else duration(forget_after, "--forget-after")
+    keep = None if forget_after is None else seconds_in(forget_after, "--forget-after")
     bound = bind(host, port, guarded=token is not None)
     try:
         most = open_files(connections + SPARE) - SPARE

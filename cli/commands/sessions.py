@@ -49,7 +49,9 @@ def sessions_command(
     filters: options.Filters = None,
     where: Annotated[
         list[str] | None,
-        typer.Option(metavar="FILTER", help="A filter as an option; may be given several times."),
+        typer.Option(
+            metavar="FILTER", help="Only sessions that meet this filter; may be repeated."
+        ),
     ] = None,
     search: Annotated[
         str | None,
@@ -60,7 +62,10 @@ def sessions_command(
     ] = None,
     state: Annotated[
         str | None,
-        typer.Option(metavar="STATES", help="As the filter state=STATES: abandoned, say."),
+        typer.Option(
+            metavar="STATES",
+            help="Only sessions in these states, such as abandoned; as the filter state=STATES.",
+        ),
     ] = None,
     utility: options.Utility = None,
     sort: Annotated[
@@ -75,6 +80,7 @@ def sessions_command(
     limit: Annotated[
         int | None,
         typer.Option(
+            metavar="N",
             min=1,
             help="Maximum number of sessions to list.",
             show_default="all, or what fits on the screen of a terminal",

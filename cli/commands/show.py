@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -27,13 +27,14 @@ __all__ = ("show_command",)
 )
 def show_command(
     log: options.LogToRead,
-    session: Annotated[str, typer.Argument(metavar="SESSION", help="Id of the session.")],
-    rounds: Annotated[
-        Literal["handoff", "human-turn"],
-        typer.Option(help="When a round begins: after a hand over, or with each human turn."),
-    ] = "handoff",
+    session: Annotated[
+        str, typer.Argument(metavar="SESSION", help="Id of the session; its beginning is enough.")
+    ],
+    rounds: options.CountRounds = "handoff",
     utility: options.Utility = None,
-    full: Annotated[bool, typer.Option("--full", help="Show full messages and outputs.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Show full messages and outputs, without truncation.")
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print all rounds with their records as JSON.")
     ] = False,

@@ -40,7 +40,7 @@ study = typer.Typer(
 app.add_typer(study, name="study")
 
 _Plan = Annotated[Path, typer.Argument(metavar="FILE", help="TOML file with the study's plan.")]
-_Json = Annotated[bool, typer.Option("--json", help="The same as JSON, for programs.")]
+_Json = Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")]
 
 
 @study.command(
@@ -155,7 +155,7 @@ def export_command(
             metavar="DIR", file_okay=False, help="Where to write.", show_default="NAME-data"
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
+    force: options.Force = False,
 ) -> None:
     """Writes the data as tables, with codebook and data card.
 

@@ -30,7 +30,8 @@ def tour_command(
     log: Annotated[
         str | None,
         typer.Option(
-            help="Path or URL of a log that keeps the session and its fork.",
+            metavar="LOG",
+            help="Path or URL of the log; created if it does not exist.",
             show_default="a log in memory",
         ),
     ] = None,

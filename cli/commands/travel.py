@@ -35,13 +35,15 @@ app.add_typer(travel, name="travel")
 )
 def evaluate_command(
     dataset: Annotated[
-        str, typer.Option(metavar="PATH", help="File or directory with instances and tables.")
+        str,
+        typer.Option(metavar="PATH", help="File or directory with the data of the task."),
     ],
     plans: Annotated[
         str, typer.Option(metavar="FILE", help="Plans, one JSON object a line; - for the input.")
     ],
     variant: Annotated[
-        str, typer.Option(help=f"Rules of evaluation: {', '.join(_VARIANTS)}.")
+        str,
+        typer.Option(metavar="|".join(_VARIANTS), help="Rules of the evaluation."),
     ] = "published",
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object per plan, in file order.")

@@ -9,7 +9,7 @@ import typer
 
 from .. import options
 from ..app import app
-from ..arguments import example, numbers, one_of
+from ..arguments import CONCURRENCY, example, numbers, one_of
 from ..output import output_rules
 from ..runtime import collect_rarely, run
 
@@ -36,42 +36,51 @@ _WEIGHT = 1000.0  # far beyond what is worth trying, and far from an overflow
     ),
 )
 def tune_command(
-    task: Annotated[str, typer.Argument(metavar="TASK", help="Name of a task, or FILE.py:NAME.")],
+    task: Annotated[
+        str,
+        typer.Argument(metavar="TASK", help="The task, e.g. travel; or yours, as file.py:Name."),
+    ],
     output: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Where to write.", show_default="TASK-rules.toml"),
     ] = None,
-    trials: Annotated[int, typer.Option(min=1, help="Number of rules to try.")] = 60,
+    trials: Annotated[int, typer.Option(metavar="N", min=1, help="Number of rules to try.")] = 60,
     sessions: Annotated[
-        int, typer.Option(min=1, help="Sessions per seed and persona, from the first instance on.")
+        int,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Sessions per cell (seed and persona), from the first instance on.",
+        ),
     ] = 6,
-    seeds: Annotated[str, typer.Option(metavar="NUMBERS", help="Seeds to train on.")] = "1,2,3,4,5",
+    seeds: Annotated[
+        str, typer.Option(metavar="NUMBERS", help="Seeds to train on, separated by commas.")
+    ] = "1,2,3,4,5",
     users: Annotated[
         str | None,
         typer.Option(
-            metavar="NAMES", help="Personas to train with.", show_default="all of the task"
+            metavar="USERS",
+            help="Personas to train with, separated by commas.",
+            show_default="all of the task",
         ),
     ] = None,
     drop: Annotated[
-        float, typer.Option(min=0, max=_WEIGHT, help="Weight of the drop at τ = 2.")
-    ] = 0.1,
-    price: Annotated[
         float,
-        typer.Option(
-            min=0, max=_WEIGHT, help="Utility that a minute of the human's time is worth."
-        ),
-    ] = 0.005,
+        typer.Option(metavar="WEIGHT", min=0, max=_WEIGHT, help="Weight of the drop at τ = 2."),
+    ] = 0.1,
+    price: options.Price = 0.005,
     behind: Annotated[
         float,
         typer.Option(
+            metavar="WEIGHT",
             min=0,
             max=_WEIGHT,
             help="Weight of being worse than the one- or the two-stage agent in utility, drop or time.",
         ),
     ] = 0.0,
-    seed: Annotated[int, typer.Option(help="Seed for the optimiser.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed for the optimiser.")] = 0,
     dataset: options.Dataset = None,
-    concurrency: Annotated[int, typer.Option(min=1, help="Sessions at the same time.")] = 16,
+    concurrency: options.Concurrency = None,
     force: options.Force = False,
 ) -> None:
     """Fits the rules of the adaptive agent to a task, and writes them to a file.
@@ -103,7 +112,7 @@ def tune_command(
         trials=trials,
         seed=seed,
         weights=Weights(drop=drop, price=price, behind=behind),
-        concurrency=concurrency,
+        concurrency=concurrency or CONCURRENCY,
     )
     collect_rarely()
     with TrialProgress(trials) as progress:

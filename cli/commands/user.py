@@ -54,10 +54,7 @@ def user_command(
             help="Speak the Agent Client Protocol over standard input and output, as an agent does.",
         ),
     ] = False,
-    port: Annotated[
-        int,
-        typer.Option(min=0, max=65535, help="Port for chat completions over HTTP; 0 for any."),
-    ] = 8800,
+    port: options.Port = 8800,
 ) -> None:
     """Has simulated users answer another harness, which plays the agent, and records the sessions. The harness
     sends chat completions over HTTP, from this machine only, or prompts the user over the Agent Client Protocol. If

@@ -22,7 +22,7 @@ __all__ = ("watch_command",)
     short_help="Follows a log on the screen, and goes back in it.",
     epilog=example(
         "duolog watch telemetry.db",
-        "duolog watch telemetry.db --session conversation-42 --effort tokens_read",
+        "duolog watch telemetry.db --select conversation-42 --effort tokens_read",
         "duolog watch demo.db agent=two-stage tau --sort utility",
         note="Another process may be writing the log. Needs the extra duolog[tui].",
     ),
@@ -43,10 +43,12 @@ def watch_command(
             show_default="the newest first",
         ),
     ] = None,
-    session: Annotated[
+    select: Annotated[
         str | None,
         typer.Option(
-            metavar="SESSION", help="Id of the session to show first, instead of the newest."
+            metavar="SESSION",
+            help="Id of the session to show first; its beginning is enough.",
+            show_default="the newest",
         ),
     ] = None,
     effort: Annotated[
@@ -54,7 +56,9 @@ def watch_command(
     ] = "seconds",
     rounds: options.CountRounds = "handoff",
     utility: options.Utility = None,
-    full: Annotated[bool, typer.Option("--full", help="Show all of each output.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Show full messages and outputs, without truncation.")
+    ] = False,
 ) -> None:
     """Shows the sessions of a log, and one as it grows; goes back to how they were at any event."""
     from ...scoring.index.order import parse_order
@@ -69,7 +73,7 @@ def watch_command(
 
     async def main() -> None:
         async with existing_log(log) as opened:
-            begin = None if session is None else (await find_session(opened, session)).session
+            begin = None if select is None else (await find_session(opened, select)).session
             await check_labels(opened, query, order)
             options = Options(rounds=rounds, utility=utility)
             if utility is not None:

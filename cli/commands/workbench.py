@@ -37,7 +37,7 @@ _CHATS = "chats.db"
     short_help="Shows a log in the browser.",
     epilog=example(
         "duolog workbench demo.db",
-        "duolog workbench --task travel --agent adaptive",
+        "duolog workbench --play travel --agent adaptive",
         "duolog workbench telemetry.db --port 8730 --open",
         "duolog workbench telemetry.db --read-only --token-file token.txt",
         "duolog workbench telemetry.db --host 0.0.0.0 --name bench.example.org "
@@ -52,7 +52,7 @@ def workbench_command(
     log: Annotated[
         str | None,
         typer.Argument(
-            metavar="LOG", help="Path or URL of the log.", show_default="chats.db with --task"
+            metavar="LOG", help="Path or URL of the log.", show_default="chats.db with --play"
         ),
     ] = None,
     host: options.Host = "127.0.0.1",
@@ -94,21 +94,20 @@ def workbench_command(
         float,
         typer.Option(
             metavar="DAYS",
+            min=0.01,
             help="Days for which links of participants are valid. Another token revokes all links at once.",
         ),
     ] = 30.0,
     read_only: Annotated[
         bool, typer.Option("--read-only", help="Limit every role to viewing.")
     ] = False,
-    task: Annotated[
+    play: Annotated[
         str | None,
         typer.Option(
-            help="Begin a session on this task, for you to take part in; or file.py:Name."
+            metavar="TASK", help="Begin a session on this task, or file.py:Name, with you in it."
         ),
     ] = None,
-    agent: Annotated[
-        str | None, typer.Option(help="Agent of the session.", show_default="the task's first")
-    ] = None,
+    agent: options.Agent = None,
     model: options.Model = None,
     dataset: options.Dataset = None,
     api_base: options.ApiBase = None,
@@ -119,18 +118,18 @@ def workbench_command(
     """Shows the sessions of a log in the browser, live, and any of them as it was at any moment.
 
     The link that is printed holds the token that lets its holder in. The dialog "Share" makes links for
-    others. With --task, a missing log is created, and a second link leads to the new session; the page
+    others. With --play, a missing log is created, and a second link leads to the new session; the page
     "New session" begins others.
     """
-    if log is None and task is None:
-        raise InvalidInput("name a log to show, or a --task to begin with")
-    if task is not None and read_only:
-        raise InvalidInput("--task and --read-only cannot be combined")
-    if task is not None:
+    if log is None and play is None:
+        raise InvalidInput("name a log to show, or a task to begin with: --play TASK")
+    if play is not None and read_only:
+        raise InvalidInput("--play and --read-only cannot be combined")
+    if play is not None:
         from ...experiments.parts import named_task
 
-        named_task(task, dataset)  # before a log is made for it
-    begin = None if task is None else _Beginning(task, agent, model)
+        named_task(play, dataset)  # before a log is made for it
+    begin = None if play is None else _Beginning(play, agent, model)
     given = given_token(token_file)
     bound = bind(host, port, guarded=given is not None)
     try:
@@ -157,7 +156,7 @@ def workbench_command(
                 read_only=read_only,
                 opened=open_,
                 begin=begin,
-                reach=_Reach(task, agent, dataset, api_base),
+                reach=_Reach(play, agent, dataset, api_base),
             )
         )
     finally:

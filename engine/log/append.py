@@ -333,5 +333,5 @@ def named(session: str | Sequence[str]) -> Sequence[str]:
     """
     names = (session,) if isinstance(session, str) else tuple(dict.fromkeys(session))
     if not names:
-        raise InvalidInput("forget takes a session id or several: none was given")
+        raise InvalidInput("forget needs at least one session id")
     return names

@@ -10,6 +10,7 @@ from ..errors import DuologError, InvalidInput, MissingExtra, PluginFailed
 from ..loading import entry_points
 from ..plugins import PluginCall
 from ..records import Redact
+from ..text import one_of
 from .consumer import Consumer, run_consumer
 from .contract import EventLog, Store
 from .exchange.jsonl_export import export_jsonl
@@ -120,7 +121,7 @@ def _installed(scheme: str, url: str) -> StoreFactory:
         hint = f" Did you mean {close[0]}://?" if close else ""
         raise InvalidInput(
             f"no store for {url!r}.{hint} A log is a path, or a URL that begins with "
-            f"{', '.join(f'{name}://' for name in known)}"
+            f"{one_of([f'{name}://' for name in known])}"
         )
     if len(found) > 1:
         raise InvalidInput(f"several packages offer a store for {scheme}://: {', '.join(found)}")

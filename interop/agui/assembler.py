@@ -213,7 +213,7 @@ class Assembler:
         if part not in ("START", "CHUNK"):
             begun.problem = "it never began"
         elif kind == "call" and not begun.name:
-            begun.problem = "it names no tool"
+            begun.problem = "it does not name a tool"
         return begun
 
     def _end(self, one: _Partial, problem: str | None) -> WholeMessage | WholeCall:

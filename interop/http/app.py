@@ -264,9 +264,9 @@ def _check_media(request: Request) -> None:
     media, _, options = request.headers.get("content-type", "").lower().partition(";")
     charset = options.replace(" ", "").replace('"', "")
     if media.strip() != "application/json" or charset not in ("", "charset=utf-8"):
-        raise HTTPException(415, "the body has to be application/json, in UTF-8", CLOSE)
+        raise HTTPException(415, "the body must be application/json, in UTF-8", CLOSE)
     if request.headers.get("content-encoding", "identity").lower() != "identity":
-        raise HTTPException(415, "the body has to be sent as it is, not compressed", CLOSE)
+        raise HTTPException(415, "the body must be sent as it is, not compressed", CLOSE)
 
 
 def _whole(request: Request, name: str, default: int, most: int = 2**53) -> int:

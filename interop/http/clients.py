@@ -31,9 +31,10 @@ class Proxies:
     def __init__(self, addresses: Sequence[str] = ()) -> None:
         try:
             self._networks = [ip_network(one) for one in addresses]
-        except ValueError as error:
+        except ValueError:
             raise InvalidInput(
-                f"a trusted proxy is an address or a network such as 10.0.0.0/8: {error}"
+                "a trusted proxy must be an address or a network such as 10.0.0.0/8, got "
+                f"{', '.join(addresses)}"
             ) from None
 
     def trusts(self, address: str) -> bool:

@@ -77,7 +77,7 @@ class TraceReceiver:
         media = request.headers.get("content-type", "").lower().partition(";")[0].strip()
         try:
             if media not in (_JSON, _PROTOBUF):
-                raise HTTPException(415, f"the body has to be {_PROTOBUF} or {_JSON}", CLOSE)
+                raise HTTPException(415, f"the body must be {_PROTOBUF} or {_JSON}", CLOSE)
             encoding = request.headers.get("content-encoding", "identity").lower()
             if encoding != "identity" and encoding not in _ENCODINGS:
                 raise HTTPException(415, f"unsupported content encoding {encoding[:40]!r}", CLOSE)

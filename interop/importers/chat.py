@@ -458,7 +458,7 @@ def _items(held: Mapping[str, JSON]) -> list[Item]:
         found = True
         items += _listed("choices", [choices[0].get("message")])
     if not found and not ("role" in held or "type" in held):
-        raise InvalidInput("it has neither messages nor input nor output")
+        raise InvalidInput("it has none of messages, input and output")
     return items if found else [held]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final, final
+from typing import final
 
 import msgspec
 
@@ -18,8 +18,6 @@ from .json_sniff import Shape
 from .protocol import Foreign, Found, Importer, Reading
 
 __all__ = ("LabelledImporter", "Labels", "labels_from")
-
-_OWN: Final = ("agent", "task", "instance")
 
 
 @final
@@ -37,40 +35,23 @@ class Labels(msgspec.Struct, frozen=True, kw_only=True):
     group: Mapping[str, str] = {}
 
 
-def labels_from(
-    *,
-    agent: str | None = None,
-    task: str | None = None,
-    instance: str | None = None,
-    others: Sequence[str] = (),
-) -> Labels | None:
-    """The labels that options give; None if they give none.
-
-    Args:
-        agent: name of the agent.
-        task: name of the task.
-        instance: the task instance.
-        others: further labels, as ``key=value``.
+def labels_from(texts: Sequence[str]) -> Labels | None:
+    """The labels that options give, as ``key=value``; None if they give none.
 
     Raises:
-        InvalidInput: a label without a key or a value, given twice, or one that has a separate
-            option.
+        InvalidInput: a label without a key or a value, or given twice.
     """
-    for name, value in (("agent", agent), ("task", task), ("instance", instance)):
-        if value is not None and not value.strip():
-            raise InvalidInput(f"--{name} is empty")
-    group: dict[str, str] = {} if agent is None else {"agent": agent}
-    for text in others:
+    group: dict[str, str] = {}
+    for text in texts:
         key, _, value = (part.strip() for part in text.partition("="))
         if not key or not value:
             raise InvalidInput(f"--label expects key=value, got {text!r}")
-        if key in _OWN:
-            raise InvalidInput(f"use --{key} instead of --label {key}=...")
         if key in group:
             raise InvalidInput(f"--label gives {key!r} twice")
         group[key] = value
-    if task is None and instance is None and not group:
+    if not group:
         return None
+    task, instance = group.pop("task", None), group.pop("instance", None)
     return Labels(task=task, instance=instance, group=group)
 
 

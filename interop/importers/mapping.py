@@ -14,7 +14,7 @@ from ...engine.budget import Budget
 from ...engine.errors import InvalidInput, MissingExtra, malformed
 from ...engine.events import JSON, ScorerRef, Tokens, UtilityScored
 from ...engine.patterns import compiled
-from ...engine.settings import read_settings
+from ...engine.settings import mismatch, read_settings
 from .conversation.builder import Participants
 from .conversation.numbers import count_of, share_of
 from .conversation.steps import (
@@ -173,7 +173,7 @@ def load_mapping(path: Path) -> MappingSpec:
     try:
         spec = msgspec.convert(settings, type=MappingSpec)
     except msgspec.ValidationError as error:
-        raise InvalidInput(f"{path} is not a mapping: {error}") from error
+        raise InvalidInput(f"{path} is not a mapping: {mismatch(error)}") from error
     for table, part in msgspec.structs.asdict(spec).items():
         if isinstance(part, msgspec.Struct):
             for name, held in msgspec.structs.asdict(part).items():

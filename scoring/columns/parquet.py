@@ -252,9 +252,7 @@ def take_directory(directory: Path) -> BinaryIO:
     """
     try:
         if directory.exists() and not _is_ours(directory):
-            raise InvalidInput(
-                f"{directory} holds something else than tables: name another directory"
-            )
+            raise InvalidInput(f"{directory} holds other files than tables; name another directory")
         directory.mkdir(parents=True, exist_ok=True)
         file = (directory / _LOCK).open("wb")
     except OSError as error:

@@ -124,7 +124,7 @@ def power(
         InvalidInput: the effect is not above 0, or an agent or an outcome is unknown.
     """
     if not 0 < effect < math.inf:
-        raise InvalidInput(f"effect has to be more than 0, not {effect}")
+        raise InvalidInput(f"effect must be more than 0, got {effect:g}")
     facts = Facts(source)
     columns = facts.columns
     quantities = quantities_of(facts, taus)
@@ -139,7 +139,7 @@ def power(
     chosen = list(dict.fromkeys(names)) or there
     if coded is None or len(chosen) < 2:
         raise InvalidInput(
-            f"power takes sessions of two agents; the sessions have {', '.join(there) or 'none'}"
+            f"power compares two agents; the sessions have {', '.join(there) or 'none'}"
         )
     problems = columns.problem if pair_by == "problem" else columns.instance
     empty = np.array([value == "" for value in problems.values] + [True])

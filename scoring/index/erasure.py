@@ -5,7 +5,6 @@ Sessions are erased in batches, each in one transaction, and the store is compac
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol, final
@@ -19,7 +18,7 @@ from ...engine.logger import get_logger
 from .query import SessionQuery, parse_query
 from .select import check_labels, select
 
-__all__ = ("Erasure", "Retention", "duration", "erase", "keep_to", "sessions_to_erase")
+__all__ = ("Erasure", "Retention", "erase", "keep_to", "sessions_to_erase")
 
 BATCH: Final = 200
 """Sessions that are erased in one transaction."""
@@ -28,8 +27,6 @@ _FORGOTTEN: Final = "forgotten"
 _VIRTUAL: Final = (
     315_532_800.0  # 1980: an earlier time is one of a virtual clock, which begins at 0
 )
-_UNITS: Final = {"m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
-_DURATION: Final = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)\s*([mhdw])")
 
 
 class Erasable(EventLog, Protocol):
@@ -83,21 +80,6 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
         if self.age <= 0 or self.every <= 0:
             raise InvalidInput(f"a retention needs an age and an interval above 0, got {self}")
         return parse_query(self.where)
-
-
-def duration(text: str, option: str) -> float:
-    """The seconds in a duration such as ``90d``, ``12h``, ``30m`` or ``2w``.
-
-    Raises:
-        InvalidInput: it is not a duration above 0.
-    """
-    found = _DURATION.fullmatch(text.strip())
-    seconds = float(found[1]) * _UNITS[found[2]] if found is not None else 0.0
-    if seconds <= 0:
-        raise InvalidInput(
-            f"{option} expects a number of minutes, hours, days or weeks (30m, 12h, 90d, 2w), got {text!r}"
-        )
-    return seconds
 
 
 async def sessions_to_erase(

@@ -22,7 +22,7 @@ from ..columns.table import TAG, Columns, Flags, Floats, Integers
 from ..trajectory.points import NO_ROUND, UNDECIDED, Trajectory, undecided
 from ..trajectory.tolerance import check_taus
 from .buckets import make_buckets, token_ratios
-from .curves import MEASURED, effort_curve, round_columns, round_curve
+from .curves import UNITS, effort_curve, round_columns, round_curve
 from .formal import formal_values
 from .numbers import known, whole
 from .paper import TOO_FEW, cut_length, is_silent, paper_values
@@ -422,10 +422,9 @@ class _ReportFold:
     def _curve(self, sample: Sample, rows: Integers, reached: list[int]) -> tuple[CurvePoint, ...]:
         if self._axis == "rounds":
             return round_curve(sample, reached)
-        measure, unit = MEASURED[self._axis]
         kept = np.zeros(len(self._columns), np.bool_)
         kept[rows] = ~(self._columns.lost[rows] > 0)
-        return effort_curve(self._facts.take(kept), measure, unit=unit)
+        return effort_curve(self._facts.take(kept), self._axis, unit=UNITS[self._axis])
 
     def _measures(self, rows: Integers) -> list[str]:
         """The measures at the end of a session, but those that a report has under another name."""

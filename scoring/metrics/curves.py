@@ -15,15 +15,15 @@ from .results import CurvePoint, EffortAxis
 from .sample import Column, Sample
 from .values import Facts, Values, facts_of
 
-__all__ = ("MEASURED", "effort_curve", "round_columns", "round_curve")
+__all__ = ("UNITS", "effort_curve", "round_columns", "round_curve")
 
 
-MEASURED: Final[Mapping[EffortAxis, tuple[str, float]]] = {
-    "minutes": ("seconds", 60.0),
-    "read": ("tokens_read", 1.0),
-    "written": ("tokens_written", 1.0),
+UNITS: Final[Mapping[EffortAxis, float]] = {
+    "seconds": 60.0,
+    "tokens_read": 1.0,
+    "tokens_written": 1.0,
 }
-"""The measure of effort of each axis other than rounds, and the divisor of its values."""
+"""Axes other than rounds, and the divisor of their values: seconds are shown as minutes."""
 
 
 def round_columns(

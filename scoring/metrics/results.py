@@ -107,7 +107,7 @@ class Drop(msgspec.Struct, frozen=True, kw_only=True):
     cut_short: int = 0
 
 
-EffortAxis: TypeAlias = Literal["rounds", "minutes", "read", "written"]
+EffortAxis: TypeAlias = Literal["rounds", "seconds", "tokens_read", "tokens_written"]
 """The effort that scaling curves have as their axis: rounds, minutes that the human spent, tokens that
 the human read, or wrote."""
 

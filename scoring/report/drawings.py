@@ -47,9 +47,9 @@ _SHORTEST = 0.8
 
 _ACROSS: Mapping[EffortAxis, str] = {
     "rounds": "Rounds",
-    "minutes": "Minutes that the human spent",
-    "read": "Tokens that the human had to read",
-    "written": "Tokens that the human wrote",
+    "seconds": "Minutes that the human spent",
+    "tokens_read": "Tokens that the human had to read",
+    "tokens_written": "Tokens that the human wrote",
 }
 """Titles of the axis of the curves."""
 

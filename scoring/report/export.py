@@ -93,9 +93,9 @@ def report_data(report: Numbers) -> Json:
 
 _ACROSS: Final[Mapping[EffortAxis, str]] = {
     "rounds": "round",
-    "minutes": "minutes",
-    "read": "tokens_read",
-    "written": "tokens_written",
+    "seconds": "minutes",
+    "tokens_read": "tokens_read",
+    "tokens_written": "tokens_written",
 }
 """The key of the effort at a point of a curve."""
 

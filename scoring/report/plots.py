@@ -125,7 +125,7 @@ def write_figures(
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        why = error.strerror or error
+        why = "it is a file" if folder.is_file() else error.strerror or error
         raise InvalidInput(f"cannot write figures to {os.fspath(directory)}: {why}") from error
     for path in drawn:
         check_output(path, rules)

@@ -297,7 +297,7 @@ def _tasks(report: Numbers, every: Rows, panels: Panels, *, weak: bool) -> Itera
         yield Section(notes=noted(f"Other tasks: {_named(left)}."))
     said = _Tables(report, every, panels, weak=weak).about()
     yield Section(
-        notes=noted(said, "Effort, process and ends of sessions of one task: --task NAME.")
+        notes=noted(said, "Effort, process and ends of sessions of one task: --only-task NAME.")
     )
 
 
@@ -313,7 +313,10 @@ def _shortened(warnings: Sequence[str]) -> Sequence[str]:
     if len(warnings) <= _NAMED // 2:
         return warnings
     more = len(warnings) - _NAMED // 2
-    return (*warnings[: _NAMED // 2], f"{quantity(more, 'warning')} more: see each task by --task")
+    return (
+        *warnings[: _NAMED // 2],
+        f"{quantity(more, 'warning')} more: see each task with --only-task",
+    )
 
 
 def _not_drawn(panels: Panels, rows: Rows, fewest: int) -> Iterator[str]:

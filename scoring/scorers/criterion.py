@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from ...engine.errors import InvalidInput
-from ...engine.settings import read_settings
+from ...engine.settings import mismatch, read_settings
 
 __all__ = ("Criterion", "read_rubric")
 
@@ -50,7 +50,7 @@ def read_rubric(path: Path) -> tuple[Criterion, ...]:
     try:
         criteria = msgspec.convert(data, _Rubric).criterion
     except msgspec.ValidationError as error:
-        raise InvalidInput(f"{path} is not a rubric: {error}") from error
+        raise InvalidInput(f"{path} is not a rubric: {mismatch(error)}") from error
     if not criteria:
         raise InvalidInput(f"{path} is not a rubric: it lacks a criterion")
     return criteria

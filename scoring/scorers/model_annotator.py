@@ -102,5 +102,5 @@ def _read(reply: ModelReply) -> frozenset[Label]:
     first = next((line for line in reply_text(reply).lower().splitlines() if line.strip()), "")
     words = set(_WORD.findall(first))
     if not words or words - {*LABELS, _NONE} or (_NONE in words and len(words) > 1):
-        raise InvalidInput(f"its first line names no labels, or others than {', '.join(LABELS)}")
+        raise InvalidInput(f"its first line must name labels, all of them of {', '.join(LABELS)}")
     return frozenset(cast("Label", word) for word in words - {_NONE})

@@ -118,7 +118,7 @@ def as_score(worth: object, whose: str) -> Score | Missing:
         return worth
     if not isinstance(worth, Real):
         raise InvalidInput(
-            f"{whose} gave {worth!r}: it has to be a number in [0, 1], a Score or Missing"
+            f"{whose} gave {worth!r}: it must be a number in [0, 1], a Score or Missing"
         )
     return Score(float(worth))
 

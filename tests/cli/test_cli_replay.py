@@ -194,13 +194,13 @@ def test_a_log_without_anything_to_check_is_not_sound(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--speed", "0"], "--speed is a number above 0, or max, not '0'"),
-        (["--speed", "fast"], "--speed is a number above 0, or max, not 'fast'"),
-        (["--speed", "inf"], "--speed is a number above 0, or max, not 'inf'"),
-        (["--until", "noon"], "--until 'noon' names no point"),
+        (["--speed", "0"], "--speed expects a number above 0, or max, got '0'"),
+        (["--speed", "fast"], "--speed expects a number above 0, or max, got 'fast'"),
+        (["--speed", "inf"], "--speed expects a number above 0, or max, got 'inf'"),
+        (["--until", "noon"], "--until 'noon' is not a point"),
         (["--until", "r0"], "a round to stop at is at least 1, not 0"),
         (["--session", "nobody"], "no session 'nobody'"),
-        (["--check", "--until", "r1"], "--check looks at what is recorded"),
+        (["--check", "--until", "r1"], "--check cannot be combined"),
         (["--rounds", "three"], "--rounds expects handoff or human-turn, got 'three'"),
     ],
 )

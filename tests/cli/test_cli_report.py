@@ -76,7 +76,7 @@ def test_process_measures_come_from_logs(
     assert set(two["sessions"].values()) == {1}
     assert groups["auto"]["halts"] is None
     assert as_json(capsys, file)["groups"][0]["process"]["halts"] is None
-    assert main(["report", str(dinner), "--task", "menu"]) == 0
+    assert main(["report", str(dinner), "--only-task", "menu"]) == 0
     assert "Interruptions" in capsys.readouterr().out
     assert main(["report", file]) == 0
     assert "Interruptions" not in capsys.readouterr().out
@@ -237,7 +237,7 @@ def test_explain_under_paper_knows_the_cut(
 def test_figures_are_written(file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib", reason="needs the extra plots")
     directory = tmp_path / "new" / "figures"
-    assert main(["report", file, "--figures", str(directory), "--formats", "svg"]) == 0
+    assert main(["report", file, "--figures", str(directory), "--figure-formats", "svg"]) == 0
     out, err = capsys.readouterr()
     assert out.startswith("Collaborative effort scaling")
     names = [f"{name}.{kind}" for name in ("curve", "tokens", "ratio") for kind in ("svg", "txt")]
@@ -323,7 +323,7 @@ DAMAGED = '{"session": "s1", "rounds": []}\n{"session": "s2"\n'
         (["{file}", "--tau", "0"], "--tau expects whole numbers from 1"),
         (["{file}", "--tau", ","], "--tau is empty"),
         (["{file}", "--group-by", "mood"], "no session has a label 'mood'"),
-        (["{file}", "--json", "--csv"], "choose one of --json, --csv"),
+        (["{file}", "--json", "--csv"], "--json and --csv cannot be combined"),
         (["{file}", "--explain", "s9"], "no session 's9' in the report; did you mean s"),
         (["{file}", "--convention", "exact"], "--convention expects"),
         (["{file}", "--convention", "paper", "--rounds", "handoff"], "--convention paper counts"),
@@ -331,7 +331,10 @@ DAMAGED = '{"session": "s1", "rounds": []}\n{"session": "s2"\n'
         (["{file}", "--bootstrap", "100001"], "--bootstrap expects at most 100000"),
         ([""], "the name of the log is empty"),
         (["."], ". is a directory; name a file for the log"),
-        (["{file}", "--formats", "gif", "--figures", "x"], "--formats: unknown value 'gif'"),
+        (
+            ["{file}", "--figure-formats", "gif", "--figures", "x"],
+            "--figure-formats: unknown value 'gif'",
+        ),
         (["{file}", "--figures", "{tmp}/text/deep"], "cannot write figures to {tmp}/text/deep"),
         (["{file}", "--html", "{tmp}/no/page"], "cannot write {tmp}/no/page: No such file"),
         (
@@ -412,7 +415,7 @@ def test_a_comparison_is_drawn(
     [
         (["--compare", "a"], "at least two different names"),
         (["--compare", "a,z"], "no session has agent 'z' to compare; choose from a, b"),
-        (["--compare", "a,b", "--sensitivity"], "choose one of --compare, --sensitivity"),
+        (["--compare", "a,b", "--sensitivity"], "--compare and --sensitivity cannot be combined"),
         (["--compare", "a,b", "--convention", "paper"], "--compare goes by the formal convention"),
         (["--compare", "a,b", "--outcome", "overal"], "unknown outcome 'overal'"),
         (["--outcome", "overall"], "--outcome needs --compare AGENTS"),

@@ -294,11 +294,11 @@ def test_rounds_by_human_turn(dinner: Path, capsys: pytest.CaptureFixture[str]) 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("menu", "3 sessions begin with 'menu', among them menu-1-two-stage-ab12, "),
+        ("menu", "'menu' matches 3 sessions, such as menu-1-two-stage-ab12, "),
         ("two-stage", "no session 'two-stage' in {log}; did you mean menu-1-two-stage-ab"),
         ("menu-9", "no session 'menu-9' in {log}; did you mean menu-"),
         ("zzzzzz", "no session 'zzzzzz' in {log}; duolog sessions lists the 4"),
-        ("", "4 sessions begin with ''"),
+        ("", "'' matches 4 sessions"),
     ],
 )
 def test_a_session_that_is_not_there(

@@ -152,7 +152,7 @@ def test_the_time_of_an_external_agent_can_be_set_in_forks_and_chats(
     slow = ("--agent", f"slow=exec:{sys.executable} slow.py", "--agent-timeout")
     fork = ("fork", "a.db", "shop-0-clerk", "--at-round", "2", *slow)
     assert "no whole answer from 'slow' within 0.2 s" in done(capsys, *fork, "0.2", code=2)
-    assert "agent_timeout has to be more than 0 seconds" in done(capsys, *fork, "0", code=2)
+    assert "agent_timeout must be more than 0 seconds" in done(capsys, *fork, "0", code=2)
     reading, writing = os.pipe()
     with os.fdopen(reading, encoding="utf-8") as typed, os.fdopen(writing, "w"):
         monkeypatch.setattr(sys, "stdin", typed)  # the person waits, and types nothing

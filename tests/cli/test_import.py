@@ -166,7 +166,7 @@ def test_a_wrong_guess_is_a_clear_error(results: Path, tmp_path: Path, capsys: C
         (chat, "tau"): f"{chat} is neither of τ-bench",
         (results, "tau"): f"{results}/",
         (tau, "chat"): f"{tau}, message 1: no message: its role is null",
-        (other, "chat"): f"{other}: no conversation: it has neither messages nor input",
+        (other, "chat"): f"{other}: no conversation: it has none of messages, input and output",
         (chat, "jsonl"): f"{chat}, line 1: no record",
         (other, "auto"): f"{other} looks like none of the formats that can be imported (jsonl, ",
         (tmp_path, "cogym"): "",
@@ -217,7 +217,7 @@ def test_broken_lines_are_refused_or_left_out(
     first = results / "one" / "env_trip_1" / "event_log.jsonl"
     told = refused(capsys, "import", results, "--log", log)
     assert told.startswith(f"duolog: {first}, line 4: no record of Collaborative Gym: JSON is")
-    assert told.endswith("; nothing was imported (--keep-going takes the rest)")
+    assert told.endswith("; nothing was imported (--keep-going imports the rest)")
     assert not log.exists()
     _, err = run(capsys, "import", results, "--log", log, "--keep-going")
     assert err.startswith(f"{first}, line 4: no record of Collaborative Gym: ")

@@ -19,8 +19,10 @@ from duolog.cli import main
         (["rport"], "unknown command 'rport'; did you mean report, import or export?"),
         (["report", "x.db", "--jsn"], "unknown option --jsn; did you mean --csv or --json?"),
         (["run", "travel", "--temperature", "1"], "unknown option --temperature"),
-        (["report", "x.db", "--figures"], "--figures needs a value"),
-        (["run", "--sessions", "3"], "missing argument task"),
+        (["report", "x.db", "--figures"], "--figures needs a value (see duolog report --help)"),
+        (["run", "travel", "extra"], "unexpected argument 'extra' (see duolog run --help)"),
+        (["study", "check", "--force"], "unknown option --force (see duolog study check --help)"),
+        (["run", "--sessions", "3"], "missing argument TASK|FILE"),
         (
             ["run", "travel", "--agents", "two-stge"],
             "unknown agent 'two-stge'; did you mean 'two-stage'",

@@ -89,10 +89,13 @@ def test_it_fails_where_its_log_is_gone(log: Path) -> None:
     [
         (["missing.db"], "missing.db"),
         (["log.db", "--host", "0.0.0.0"], "can be reached by others"),
-        (["new.db", "--task", "nope"], "unknown task 'nope'"),
-        (["log.db", "--task", "travel", "--agent", "nope"], "unknown agent 'nope'"),
+        (["new.db", "--play", "nope"], "unknown task 'nope'"),
+        (["log.db", "--play", "travel", "--agent", "nope"], "unknown agent 'nope'"),
         (["log.db", "--alert", "state=wrong"], "unknown state 'wrong'"),
-        (["log.db", "--alert", "tau", "--webhook", "ftp://x"], "a webhook is an address"),
+        (
+            ["log.db", "--alert", "tau", "--webhook", "ftp://x"],
+            "a webhook must be an http or https URL",
+        ),
     ],
 )
 def test_what_it_cannot_do_it_says_in_a_line(

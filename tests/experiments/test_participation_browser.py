@@ -165,7 +165,7 @@ async def test_the_server_is_killed_and_restarted_while_one_types(
 ) -> None:
     (tmp_path / "token").write_text("a-token-that-is-long-enough")
     log = tmp_path / "a.db"
-    server = started(log, 0, "--task", TASK)
+    server = started(log, 0, "--play", TASK)
 
     def link_of(found: subprocess.Popen[str]) -> str:
         assert found.stdout is not None
@@ -194,7 +194,7 @@ async def test_the_server_is_killed_and_restarted_while_one_types(
         await page.fill("#message", "half a sent")
         await page.get_by_text("the server is away").wait_for()
 
-        server = started(log, port, "--task", TASK)
+        server = started(log, port, "--play", TASK)
         await page.get_by_text("Noted: eggs").wait_for()
         assert await page.input_value("#message") == "half a sent"
         assert "bread" in await page.input_value("#editor")

@@ -88,7 +88,7 @@ async def test_a_task_that_a_program_made_is_run(tmp_path: Path) -> None:
     [
         ({"agents": ["two-stge"]}, "unknown agent 'two-stge'; did you mean 'two-stage'"),
         ({"users": []}, "users is empty"),
-        ({"sessions": 0}, "sessions has to be more than 0"),
+        ({"sessions": 0}, "sessions must be more than 0"),
         ({"log": "memory://"}, "would be gone"),
     ],
 )

@@ -256,7 +256,7 @@ async def test_several_humans_and_agents(log: EventLog) -> None:
     [
         ({"humans": ("x", "x")}, "participants need unique names: x, x, agent"),
         ({"humans": ("environment",)}, "'environment' cannot be the name of a participant"),
-        ({"agents": (Participant(name="a", role="scorer"),)}, "'a' has to be human or agent"),
+        ({"agents": (Participant(name="a", role="scorer"),)}, "'a' must be human or agent"),
     ],
 )
 async def test_participants_that_cannot_be(

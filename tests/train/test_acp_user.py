@@ -138,7 +138,7 @@ def test_bad_messages_are_answered_with_errors_and_the_next_is_served() -> None:
                 ),
                 ("session/prompt", 5, -32602, "session '' is not open"),
                 ("session/new", {}, -32602, "no user is named"),
-                ("session/new", {"_meta": {"duolog": {"user": "x"}}}, -32602, "'x' names no user"),
+                ("session/new", {"_meta": {"duolog": {"user": "x"}}}, -32602, "'x' is not a user"),
                 (
                     "session/new",
                     {"_meta": {"duolog": {"user": "x/y/0/1"}}},
@@ -185,7 +185,7 @@ def test_a_resource_is_put_up_as_the_output_and_the_end_closes_the_session() -> 
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["x", "--acp", "--log", "memory://"], "'x' names no user"),
+        (["x", "--acp", "--log", "memory://"], "'x' is not a user"),
         (["trvel/lazy/0/7", "--acp", "--log", "memory://"], "did you mean 'travel'?"),
         (["travel/lasy/0/7", "--acp", "--log", "memory://"], "did you mean 'lazy'?"),
         ([USER, "--log", "memory://"], "is for --acp"),

@@ -128,7 +128,7 @@ def test_an_endpoint_raises_what_is_wrong_with_a_request_as_it_is() -> None:
     async def main() -> None:
         async with open_log("memory://") as log:
             for user, why in (
-                ("travel", "names no user"),
+                ("travel", "is not a user"),
                 ("trvel/lazy/0/7", "unknown task 'trvel'"),
                 ("tutoring/lasy/0/7", "unknown user 'lasy'"),
                 ("tutoring/lazy/first/7", "unknown instance 'first'"),
@@ -158,8 +158,8 @@ def test_bad_requests_are_answered_in_words_over_http() -> None:
                 assert good.json()["choices"][0]["message"]["role"] == "assistant"
                 for body, why in (
                     ([], "cannot be read as a chat completion"),
-                    ({"model": "gpt", "messages": hello}, "names no user"),
-                    ({"model": MODEL[:-1] + "9" * 5000, "messages": hello}, "names no user"),
+                    ({"model": "gpt", "messages": hello}, "is not a user"),
+                    ({"model": MODEL[:-1] + "9" * 5000, "messages": hello}, "is not a user"),
                     ({"model": "nowhere/proactive/0/7", "messages": hello}, "unknown task"),
                     ({"model": "tutoring/grumpy/0/7", "messages": hello}, "grumpy"),
                     ({"model": MODEL, "messages": hello, "stream": True}, "does not stream"),

@@ -314,7 +314,7 @@ def _named(item: JSON) -> tuple[str, Mapping[str, JSON]]:
     if arguments is None:
         arguments = {}
     if not isinstance(arguments, Mapping):
-        raise InvalidInput(f'"arguments" of {item["name"]!r} has to be an object')
+        raise InvalidInput(f'"arguments" of {item["name"]!r} must be an object')
     return str(item["name"]), arguments
 
 
@@ -329,7 +329,7 @@ def _object(name: str, arguments: str) -> Mapping[str, JSON]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise InvalidInput(f"the arguments of {name!r} have to be an object")
+        raise InvalidInput(f"the arguments of {name!r} must be an object")
     return value
 
 

@@ -101,7 +101,7 @@ class ModelUse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             value = getattr(self, name)
             if value is not None and value < least:
                 raise InvalidInput(
-                    f"{name} of model {self.model!r} has to be at least {least}, not {value}"
+                    f"{name} of model {self.model!r} must be at least {least}, got {value}"
                 )
 
 

@@ -40,7 +40,7 @@ class Rates(msgspec.Struct, frozen=True, kw_only=True):
         for name in self.__struct_fields__:
             value = getattr(self, name)
             if value is not None and value < 1:
-                raise InvalidInput(f"{name} has to be at least 1, not {value}")
+                raise InvalidInput(f"{name} must be at least 1, got {value}")
 
 
 @final

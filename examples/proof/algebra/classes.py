@@ -90,7 +90,7 @@ def read_class(text: str) -> Class:
     match = _CONGRUENT.fullmatch(words)
     if match is None or not 1 <= int(match[2]) <= _LIMIT:
         raise InvalidInput(
-            f"{text!r} names no integers; write one of: {', '.join(NAMED)}; or n = 1, 5 mod 8"
+            f"{text!r} is not a set of integers; write one of: {', '.join(NAMED)}; or n = 1, 5 mod 8"
         )
     modulus = int(match[2])
     residues = sorted({int(number) % modulus for number in match[1].split(",")})

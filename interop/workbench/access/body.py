@@ -35,7 +35,7 @@ async def read_body(request: Request, most: int) -> bytes:
         TooLarge: it has too many values.
     """
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-        raise HTTPException(415, "the body has to be application/json", CLOSE)
+        raise HTTPException(415, "the body must be application/json", CLOSE)
     budget = _budget(most)
     data = await receive(request, budget)
     budget.check_json(data)

@@ -268,7 +268,7 @@ def webhook(address: str) -> Callable[[Firing], None]:
     """
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise InvalidInput(f"a webhook is an address of http or https, not {address!r}")
+        raise InvalidInput(f"a webhook must be an http or https URL, got {address!r}")
 
     def send(firing: Firing) -> None:
         named = f"{firing.rule}\n{firing.session}\n{firing.cause}"

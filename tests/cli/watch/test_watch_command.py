@@ -39,7 +39,7 @@ def last_words(terminal: Terminal) -> str:
 def test_it_runs_in_a_terminal_until_q(
     dinner: Path, tmp_path: Path, environment: dict[str, str]
 ) -> None:
-    arguments = (str(dinner), "--session", "menu-1-two")
+    arguments = (str(dinner), "--select", "menu-1-two")
     with watching(tmp_path, *arguments, **environment) as terminal:
         terminal.until("menu-1-two-stage-ab12")
         terminal.until("ends the session: full")

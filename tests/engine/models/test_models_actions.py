@@ -137,7 +137,7 @@ def test_what_is_no_single_clear_action_is_none(text: str) -> None:
             "mode: 'boat' is not 'car' or 'taxi' or null",
         ),
         ("search", '{"city": "Rome", "day": 1}', "'day' was unexpected"),
-        ("search", '["Rome"]', "have to be an object"),
+        ("search", '["Rome"]', "must be an object"),
         ("search", "{city: Rome}", "are not JSON"),
         ("search", f'{{"city": "Rome", "mode": {2**70}}}', "mode: 1180591620717411303424 is not"),
         ("message", '{"text": ""}', "text: '' should be non-empty"),

@@ -77,7 +77,7 @@ def test_a_call_larger_than_a_minute_passes_alone() -> None:
 
 @pytest.mark.parametrize("name", Rates.__struct_fields__)
 def test_limits_below_one_are_refused(name: str) -> None:
-    with pytest.raises(InvalidInput, match=f"{name} has to be at least 1, not 0"):
+    with pytest.raises(InvalidInput, match=f"{name} must be at least 1, got 0"):
         Rates(**{name: 0})
 
 

@@ -50,7 +50,11 @@ async def test_they_compute() -> None:
         ("Expand", {}, "called wrongly"),
         ("Expand", {"expression": "x"}, "neither a number"),
         ("Residues", {"expression": "n", "modulus": 1}, "called wrongly"),
-        ("Residues", {"expression": "n", "modulus": 3, "integers": "prime n"}, "names no integers"),
+        (
+            "Residues",
+            {"expression": "n", "modulus": 3, "integers": "prime n"},
+            "is not a set of integers",
+        ),
         ("FindCounterexample", {"claim": "n is odd"}, "is not a claim"),
         ("FindCounterexample", {"claim": RIGHT, "limit": 10**9}, "called wrongly"),
         ("Verify", {"proof": "trust me"}, "0 proofs"),

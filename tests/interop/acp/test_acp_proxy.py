@@ -179,7 +179,7 @@ async def test_between_a_real_editor_and_a_real_agent(tmp_path: Path) -> None:
     direct, through = Editor(), Editor()
     assert await talk(direct, AGENT, work) == 0
     (work / "a.py").unlink()
-    proxied = command(log, *AGENT, options=["--retention"])
+    proxied = command(log, *AGENT, options=["--track-edits"])
     assert await talk(through, proxied, work) == 0
     assert through.updates == direct.updates
     records = await anyio.to_thread.run_sync(recorded, log, "acp/s1", "SessionClosed")

@@ -327,7 +327,7 @@ async def test_other_directories_and_other_logs_are_refused(tmp_path: Path) -> N
         with pytest.raises(InvalidInput, match="holds the tables of another log"):
             await export(other, tmp_path / "tables")
         await anyio.Path(tmp_path / "photos" / "cats").mkdir(parents=True)
-        with pytest.raises(InvalidInput, match="holds something else than tables"):
+        with pytest.raises(InvalidInput, match="holds other files than tables"):
             await export(log, tmp_path / "photos")
 
 

@@ -88,13 +88,13 @@ def test_what_cannot_be_computed_says_why() -> None:
     assert found.needed == ()
     assert found.reason == "fewer than two problems were played by both"
     sessions = pilot(8, 1, between=0.1, within=0.1)
-    with pytest.raises(InvalidInput, match="effect has to be more than 0, not -1"):
+    with pytest.raises(InvalidInput, match="effect must be more than 0, got -1"):
         power(sessions, -1)
     with pytest.raises(InvalidInput, match="unknown agent 'c'"):
         power(sessions, 0.1, names=("a", "c"))
     with pytest.raises(InvalidInput, match="unknown outcome 'utility'"):
         power(sessions, 0.1, outcome="utility")
-    with pytest.raises(InvalidInput, match="sessions of two agents"):
+    with pytest.raises(InvalidInput, match="compares two agents"):
         power(sessions[:1], 0.1)
 
 

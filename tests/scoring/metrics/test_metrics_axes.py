@@ -37,9 +37,11 @@ ONE = session("one", (0.2, 2, 1), (0.4, 4, 2), (0.6, None, 3))
 TWO = session("two", (0.0, None, 0), (1.0, None, 1))
 
 
-@pytest.mark.parametrize(("axis", "unit"), [("minutes", 1), ("read", 10), ("written", 5)])
+@pytest.mark.parametrize(
+    ("axis", "unit"), [("seconds", 1), ("tokens_read", 10), ("tokens_written", 5)]
+)
 def test_curves_go_along_the_effort_that_is_asked_for(
-    axis: Literal["minutes", "read", "written"], unit: int
+    axis: Literal["seconds", "tokens_read", "tokens_written"], unit: int
 ) -> None:
     [group] = aggregate([ONE, TWO], bootstrap=0, axis=axis).groups
 
@@ -52,10 +54,10 @@ def test_curves_go_along_the_effort_that_is_asked_for(
 
 
 def test_a_report_says_which_axis_its_curves_have() -> None:
-    report = make_report([ONE, TWO], bootstrap=0, axis="minutes")
+    report = make_report([ONE, TWO], bootstrap=0, axis="seconds")
     document = report_document(report)
     data = msgspec.json.decode(document_json(document))
-    assert data["axis"] == "minutes"
+    assert data["axis"] == "seconds"
     assert data["groups"][0]["curve"][1]["minutes"] == 1
     assert next(figure for figure in document.figures).name == "curve-minutes"
     assert "round" not in data["groups"][0]["curve"][1]

@@ -241,10 +241,10 @@ def test_files_are_the_same_byte_for_byte(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_curve_is_drawn_against_the_effort_of_the_report(tmp_path: Path) -> None:
-    report = aggregate(sessions(), bootstrap=0, axis="read")
+    report = aggregate(sessions(), bootstrap=0, axis="tokens_read")
     paths = saved(report, tmp_path, ["svg"])
     assert [path.name for path in paths if path.suffix != ".txt"] == [
-        "curve-read.svg",
+        "curve-tokens_read.svg",
         "tokens.svg",
         "ratio.svg",
     ]

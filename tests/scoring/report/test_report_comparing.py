@@ -119,10 +119,10 @@ def test_a_report_of_several_tasks_has_one_table_each_and_names_the_rest() -> No
         assert f"t{task}" in text
     assert "Other tasks: t5 (4 sessions), t6 (4 sessions)." in text
     assert "Not shown, with fewer sessions: a8, a9." in text
-    assert "--task NAME" in text
+    assert "--only-task NAME" in text
     assert "Process" not in text
     one = document_markdown(report_document(aggregate(sessions[:20], bootstrap=0)))
-    assert "--task" not in one
+    assert "--only-task" not in one
 
 
 def test_a_page_holds_several_tasks_and_shows_the_first() -> None:
