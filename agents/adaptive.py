@@ -108,7 +108,7 @@ class Adaptive:
     The mind plans as a two-stage agent's does. Where it would message, the advice decides: before
     it has submitted anything, whether it asks, or goes to work on what it knows; after that, whether it
     asks along with its report, or only reports. Where the rules say so it asks before its first output
-    though it would rather work. Where they let it show a draft early, it asks the remaining questions beside the
+    though it would rather work. Where they let it show a draft early, it asks the remaining questions with the
     draft, and revises and reports it afterwards.
 
     Args:

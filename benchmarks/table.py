@@ -2,7 +2,7 @@
 
     python -P -m duolog.benchmarks.table            # make bench
     python -P -m duolog.benchmarks.table --check    # make bench-check: exits with 1 on a regression
-    python -P -m duolog.benchmarks.table --keep     # writes figures.json anew
+    python -P -m duolog.benchmarks.table --keep     # writes figures.json again
     python -P -m duolog.benchmarks.table --quick simulate replay
 
 Each program runs in a separate process. Kept figures are ratios, with the day and the kind of machine,

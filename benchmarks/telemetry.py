@@ -387,7 +387,7 @@ def sync_pages(path: Path, found: list[tuple[float, float]], stop: threading.Eve
 
 
 async def measure_load(
-    url: str, sessions: int, rate: int, seconds: float, beside: Path
+    url: str, sessions: int, rate: int, seconds: float, page: Path
 ) -> tuple[bool, list[Row]]:
     """The load, whether all of it is in the log, once, and the rows of the table."""
     async with duolog.open(url) as log:
@@ -396,7 +396,7 @@ async def measure_load(
         log.watch(scorers=scorers, on_update=load.arrive).start()
         begun, cpu = time.perf_counter(), time.process_time()
         stop = threading.Event()
-        syncing = threading.Thread(target=sync_pages, args=(beside, load.syncs, stop))
+        syncing = threading.Thread(target=sync_pages, args=(page, load.syncs, stop))
         syncing.start()
         try:
             await load.run(seconds)
@@ -499,8 +499,8 @@ def main() -> None:
         unclosed = measure_unclosed(Path(folder), 200 if asked.quick else 400)
         steady = measure_recording(Path(folder), 50, asked.rate, seconds / 6, asked.repeat)
         turns = measure_turns(Path(folder), asked.repeat, 2.0 if asked.quick else 3.0)
-        beside = Path(folder) / "page"
-        ok, rows = anyio.run(measure_load, url, asked.sessions, asked.rate, seconds, beside)
+        page = Path(folder) / "page"
+        ok, rows = anyio.run(measure_load, url, asked.sessions, asked.rate, seconds, page)
     write_rows(asked.rows, [*rows, scorers, steady, turns, unclosed])
     sys.exit(0 if ok else 1)
 

@@ -231,7 +231,7 @@ def drawn(policy: Policy, seed: Sequence[int], number: int) -> Choose:
 
 
 def same(choose: Choose) -> Callable[[int], Choose]:
-    """Has all episodes played alike."""
+    """Plays all episodes alike."""
     return lambda number: choose
 
 

@@ -128,7 +128,7 @@ def built_from(declared: typer.Typer) -> Callable[..., object]:
 
 
 def _show_help_of_bare_commands(declared: typer.Typer) -> None:
-    """Has a command that needs arguments and is given none print its help, as a group does.
+    """Makes a command that needs arguments and is given none print its help, as a group does.
 
     Commands are looked at now: one whose module is imported before this one registers late.
     """

@@ -154,4 +154,4 @@ def offer_completions(app: typer.Typer) -> None:
             for info in getattr(hint, "__metadata__", ()):
                 if isinstance(info, ParameterInfo) and info.autocompletion is None:
                     info.autocompletion = _COMPLETIONS.get(name)
-        command.callback.__annotations__ = hints  # else each look at them makes them anew
+        command.callback.__annotations__ = hints  # else each look at them makes them again

@@ -13,7 +13,7 @@ from ..engine.models.traffic.cache import CachedReplies
 from ..scoring.columns.exporter import export_tables
 from ..scoring.index.erasure import erase, sessions_to_erase
 from ..scoring.trajectory.options import Options
-from ..telemetry.spill import Spill, SpillFiles, tallies_beside
+from ..telemetry.spill import Spill, SpillFiles, tallies_near
 from .lookup import existing_log
 from .text.progress import RecordProgress
 
@@ -77,7 +77,7 @@ async def erase_everywhere(
             spilled = SpillFiles(Spill(directory=place), opened.url, None)
             if spilled.exist():
                 caches.append(spilled)
-        tallies = tallies_beside(opened.url, None)
+        tallies = tallies_near(opened.url, None)
         if tallies is not None and tallies.exist():
             caches.append(tallies)
         if cache is not None:

@@ -26,7 +26,7 @@ _LONG: Final = 18  # digits
 
 
 def convert_lightly(command: Command, parent: Context | None = None) -> None:
-    """Has a command, and all commands below it, convert usual values without pydantic."""
+    """Makes a command, and all commands below it, convert usual values without pydantic."""
     context = Context(command, parent=parent, **command.context_settings)
     for parameter in command.get_params(context):  # with the option for help, which is made here
         described = getattr(parameter, "type_descriptor", None)

@@ -247,7 +247,7 @@ async def oversight_by(
 
 
 def numbers_of(asked: Asked, sessions: Columns) -> Numbers:
-    """The report on sessions that are at hand."""
+    """The report on sessions that were read."""
     return make_report(
         sessions,
         convention=asked.convention,
@@ -353,7 +353,7 @@ def print_document(document: Document, form: Form = "text") -> None:
 
 
 def table_of(asked: Asked, sessions: Columns, *, drawn: bool) -> Document:
-    """The document of the report on sessions that are at hand; ``drawn``: with its figures.
+    """The document of the report on sessions that were read; ``drawn``: with its figures.
 
     With several tasks, figures leave out rows with few sessions if others have enough.
     """

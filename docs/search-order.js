@@ -8,7 +8,7 @@ const BACKGROUND =
   /^(index|comparison|architecture|science|sensitivity|trust|scale|gallery\/|faq|stability|contributing)/;
 const asked = new URLSearchParams(window.location.search).get("q") ?? "";
 
-/** How much a result counts beside its own score. */
+/** How much a result counts in addition to its own score. */
 const place = (docname, kind) => {
   if (CODE.test(asked)) return 0;
   if (kind === "object" || kind === "index") return 0;

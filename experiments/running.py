@@ -325,7 +325,7 @@ async def _models(experiment: Experiment, log: EventLog, known: int) -> Models |
 async def _watching_others(
     log: EventLog, known: int, models: Models | None, progress: RunProgress | None
 ) -> AsyncIterator[None]:
-    """While the block runs, what other processes spend counts here too, and the display counts them."""
+    """While the block runs, the spending of other processes counts here too, and is displayed."""
     try:
         async with anyio.create_task_group() as tasks:
             if models is not None:

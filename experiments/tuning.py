@@ -145,9 +145,9 @@ def score(
     """
     gaps: list[float] = []
     for user, one in rules.items():
-        beside = others.get(user, ())
-        gap = one.worth - max((other.worth for other in beside), default=0.0)
-        gaps.append((gap if gap > 0 else 2 * gap) - weights.behind * _behind(one, beside))
+        compared = others.get(user, ())
+        gap = one.worth - max((other.worth for other in compared), default=0.0)
+        gaps.append((gap if gap > 0 else 2 * gap) - weights.behind * _behind(one, compared))
     return sum(gaps) / len(gaps)
 
 

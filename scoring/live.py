@@ -134,7 +134,7 @@ def watch(
         session: only this one; None for all.
         options: how to score.
         after_position: only updates that records after this position bring about.
-        keep: how many closed sessions to keep at hand; one that is measured later than that is
+        keep: how many closed sessions to keep in memory; one that is measured later than that is
             folded again from the log.
         keep_open: how many open ones, those in which something happened last; likewise.
         idle: seconds for which one in which nothing happens is kept; likewise.
@@ -246,7 +246,7 @@ class UpdateSubscription:
         """A session's trajectory as of the last update.
 
         Raises:
-            InvalidInput: no record of that session has come yet, or it is no longer at hand.
+            InvalidInput: no record of that session has come yet, or it is no longer in memory.
         """
         fold = self._at_hand(session)
         if fold is None:

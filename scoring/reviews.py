@@ -92,7 +92,7 @@ class Comment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Rated(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The rating that counts of a reviewer; the attributes are those of ``Tagged``, with a rating of 1
+    """The current rating of a reviewer; the attributes are those of ``Tagged``, with a rating of 1
     to 5 in place of the tag.
     """
 

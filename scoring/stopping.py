@@ -34,7 +34,7 @@ def stop_advised(advice: StopAdvice, *, enforced: bool = False) -> StopAdvised:
 class ToleranceStop:
     """Advises to stop a session once a tolerance is used up; a rule for the engine to enforce.
 
-    It begins anew with each opening: the session may be run again, or as a fork with another id.
+    It begins again with each opening: the session may be run again, or as a fork with another id.
 
     Args:
         session: session id.

@@ -1,4 +1,4 @@
-"""A task put together of its parts: instances, an environment, a utility, an agent, a person.
+"""A task composed of its parts: instances, an environment, a utility, an agent, a person.
 
 A `TaskSpec` lists the parts, and a `KitTask` makes sessions of them, with every kind of agent and
 every persona, on rules or on models; with the baselines of the agent alone and of the human alone.
@@ -207,7 +207,7 @@ class KitTask(Generic[W]):
 
     @property
     def spec(self) -> TaskSpec[W]:
-        """The parts that it is put together of."""
+        """The parts that it is composed of."""
         return self._spec
 
     def automated(self, agent: str) -> bool:

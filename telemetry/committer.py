@@ -270,7 +270,7 @@ class BatchCommitter:
         return CommitResult(entry, records[0])
 
     async def _repeat(self, state: TraceState, entry: QueuedCommand) -> CommitResult:
-        """Has the log compare an entry with the record that has its id.
+        """Makes the log compare an entry with the record that has its id.
 
         The log compares them, since it may have taken something out of what it holds.
         """

@@ -193,14 +193,14 @@ class Intake:
         return True
 
     def _count(self, queue: SessionQueue, entry: QueuedCommand, events: int, at: float) -> None:
-        """Has the tally count events that wait in memory alone, under the lock."""
+        """Makes the tally count events that wait in memory alone, under the lock."""
         if self._tally is not None and events:
             entry.tallied += events
             version = 0 if queue.state is None else queue.state.version
             self._tally.add(queue.session, events, at, version, queue.opening or b"")
 
     def _discount(self, queue: SessionQueue, entry: QueuedCommand) -> None:
-        """Has the tally count an entry no more, under the lock."""
+        """Removes an entry from the tally, under the lock."""
         if self._tally is not None and entry.tallied:
             version = 0 if queue.state is None else queue.state.version
             self._tally.remove(queue.session, entry.tallied, version)
@@ -274,7 +274,7 @@ class Intake:
             self._mark(queue, mark)
 
     def _mark(self, queue: SessionQueue, mark: QueuedCommand) -> bool:
-        """Has something noted in the log of a session, under the lock; whether to wake the loop."""
+        """Notes something in the log of a session, under the lock; whether to wake the loop."""
         mark.taken = time.time()
         self._waiting += 1
         return self._enqueue(queue, mark)

@@ -190,7 +190,7 @@ class LiveUpdates:
         return self
 
     async def _begin(self) -> UpdateSubscription:
-        """Has the scorers begin, if they have not, once the log is there."""
+        """Makes the scorers begin, if they have not, once the log is there."""
         if self._updates is None:
             await self._ready()
             updates = self._watched()

@@ -47,7 +47,7 @@ from .receipt import Awaited
 from .recorder import DEADLINE, LINGER, ROOM, Recorder
 from .scorer_process import ScorerProcess
 from .session import About, Recording
-from .spill import Spill, SpillFiles, is_on_a_server, tallies_beside
+from .spill import Spill, SpillFiles, is_on_a_server, tallies_near
 from .tally import TallyFiles
 
 __all__ = (
@@ -193,7 +193,7 @@ def open(
         retention=retention,
         utility=utility,
         idle_after=idle_after,
-        tallies=tallies_beside(store.url, redact),
+        tallies=tallies_near(store.url, redact),
         again=None if store.url.startswith("memory:") else partial(open_log, url, redact=redact),
     )
 

@@ -39,7 +39,7 @@ DEADLINE: Final = 5.0
 LINGER: Final = 0.005
 """Seconds for which events are gathered into one commit, unless something waits for one."""
 
-_RECENT = 1024  # sessions whose state is kept at hand without a handle
+_RECENT = 1024  # sessions whose state is kept in memory without a handle
 _IDLE = 60.0  # seconds for which it is kept after the session was opened
 
 
@@ -63,7 +63,7 @@ class Recorder:
         successors: if a session that was closed as idle is opened again, continue it in a new
             session that names it.
         tallies: where events that wait in memory alone are counted, in case the process is killed;
-            None for beside the spill files, if there are any.
+            None for next to the spill files, if there are any.
 
     Attributes:
         durable: as above.

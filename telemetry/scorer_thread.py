@@ -39,7 +39,7 @@ class ScorerThread:
         self._ready = anyio.Event()
 
     async def run(self) -> None:
-        """Measures until it is cancelled, or the log can be read no longer."""
+        """Measures until it is cancelled, or the log can no longer be read."""
         loop = asyncio.get_running_loop()
 
         async def score() -> None:

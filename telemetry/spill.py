@@ -40,7 +40,7 @@ from .queue import QueuedCommand, SessionQueue
 from .receipt import Receipt, Ref
 from .tally import TallyFiles, lock_file, take_file
 
-__all__ = ("Leftover", "Sent", "Spill", "SpillFiles", "is_on_a_server", "tallies_beside")
+__all__ = ("Leftover", "Sent", "Spill", "SpillFiles", "is_on_a_server", "tallies_near")
 
 _ENDING: Final = ".spill"
 _PAGE: Final = 1 << 20  # bytes read at once
@@ -87,7 +87,7 @@ class Spill(msgspec.Struct, frozen=True, kw_only=True):
         return Path(state) / "duolog" / "spill"
 
 
-def tallies_beside(url: str, redact: Redact | None) -> TallyFiles | None:
+def tallies_near(url: str, redact: Redact | None) -> TallyFiles | None:
     """The tallies of a log in a file, next to that file; None for a log elsewhere."""
     if not url.startswith("sqlite:///"):
         return None

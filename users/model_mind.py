@@ -69,17 +69,17 @@ _CHOICES: Mapping[UserIntent, tuple[str, str, str]] = {
     ),
     "finish": (
         "Finish",
-        "you are content with the output as it stands; this ends the work",
+        "you are content with the output as it is; this ends the work",
         (
-            "if the output fits what you know, and nothing is left to be said or answered. A question for your "
-            "consent is no reason to finish: answer it. If all is as you want it, do finish; do not drag things "
+            "if the output fits what you know, and nothing is left to be said or answered. If you are asked for your "
+            "consent, answer instead of finishing. If all is as you want it, do finish; do not drag things "
             "out."
         ),
     ),
     "nothing": (
         "Do nothing",
-        "let the others go on",
-        "if the others are at work, or if it is for them to go on.",
+        "let the others continue",
+        "if the others are at work, or if it is their turn.",
     ),
 }
 """Each decision: its title, its meaning, and the rule for choosing it."""

@@ -63,7 +63,7 @@ class ExternalTerms(NamedTuple):
 
     Attributes:
         timeout: seconds that one has for a turn; None for the default.
-        env: names of the environment variables that its program gets besides what every program needs.
+        env: names of the environment variables that its program gets in addition to what every program needs.
     """
 
     timeout: float | None = None
@@ -107,7 +107,7 @@ def read_address(text: str) -> Address:
     except ValueError as error:
         raise InvalidInput(f"{text!r} cannot be read as a shell would: {error}") from None
     if not command:
-        raise InvalidInput(f"{text!r} has no program: write it as {protocol}:COMMAND")
+        raise InvalidInput(f"{text!r} lacks a program; write it as {protocol}:COMMAND")
     return Address(
         text=text,
         name=name or f"{protocol}-{_program(command)}",
@@ -134,7 +134,7 @@ def _endpoint(text: str, name: str | None, target: str) -> Address:
     except ValueError as error:
         raise InvalidInput(f"{text!r} is not a URL: {error}") from None
     if parts.scheme not in ("http", "https") or not host:
-        raise InvalidInput(f"{text!r} has no URL: write it as openai:http://HOST:PORT/v1#MODEL")
+        raise InvalidInput(f"{text!r} lacks a URL; write it as openai:http://HOST:PORT/v1#MODEL")
     if parts.query or parts.username is not None:
         raise InvalidInput(f"the URL in {text!r} may hold neither a query nor a user")
     where = "-".join(str(part) for part in (host, port, model) if part)

@@ -134,7 +134,7 @@ def external_agent(
     Args:
         text: the address.
         timeout: seconds of wall time that it has to answer.
-        passed: names of environment variables that its program gets besides what every program needs.
+        passed: names of environment variables that its program gets in addition to what every program needs.
 
     Raises:
         InvalidInput: the address is not valid, there is no such program, or a name is not passed on.

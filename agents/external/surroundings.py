@@ -48,7 +48,7 @@ def surroundings(
     """The environment of an agent's program.
 
     Args:
-        names: of variables that it gets besides what every program needs.
+        names: of variables that it gets in addition to what every program needs.
         environ: that they are taken from; None for this process's own.
     """
     given = os.environ if environ is None else environ

@@ -148,7 +148,7 @@ def planted_task(name: str, character: Character) -> KitTask[object]:
     """
     task = find_task(name)
     if not isinstance(task, KitTask):
-        raise TypeError(f"{name} is not put together of parts")
+        raise TypeError(f"{name} is not composed of parts")
     made = task.spec.agent
     spec = msgspec.structs.replace(task.spec, agent=lambda habits: Planted(made(habits), character))
     return KitTask(spec)

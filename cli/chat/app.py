@@ -43,7 +43,7 @@ _HINT = "Enter sends · Ctrl+J new line · ↑ history · PgUp/PgDn output · /h
 
 @final
 class ChatApp(App[int]):
-    """Draws a chat, and gives what the person sends; its result is the signal that ended it.
+    """Draws a chat, and returns what the person sends; its result is the signal that ended it.
 
     Args:
         state: what is shown.
@@ -155,7 +155,7 @@ class ChatApp(App[int]):
         return complete(line, self._state.actions)
 
     def _changed(self) -> None:
-        """Has the screen drawn soon, once for all that changes meanwhile."""
+        """Schedules a redraw of the screen, once for all that changes meanwhile."""
         if not self._drawing:
             self._drawing = True
             self.call_later(self._draw)

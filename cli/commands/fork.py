@@ -80,7 +80,7 @@ def fork_command(
         bool,
         typer.Option(
             "--from-view",
-            help="All actors begin at that point, with what they can see there; for sessions that "
+            help="Let all actors begin at that point, knowing what they can see there; for sessions that "
             "another version of Duolog recorded.",
         ),
     ] = False,
@@ -143,7 +143,7 @@ def fork_command(
         if from_view:
             raise
         raise InvalidInput(
-            f"{error}. --from-view lets all actors begin at that point with what they can see there"
+            f"{error}. with --from-view all actors begin at that point, and know what they can see there"
         ) from error
     if as_json:
         compared = forked.comparison

@@ -25,7 +25,7 @@ _FILES = {"task.py.txt": "{}.py", "test_task.py.txt": "test_{}.py"}
 
 @app.command(
     "new",
-    short_help="Writes the start of your own task, with a test.",
+    short_help="Writes a task to start from, with a test.",
     epilog=example("duolog new task shop"),
 )
 def new_command(

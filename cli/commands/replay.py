@@ -185,6 +185,6 @@ def _summarise(checks: list[Check], differences: int) -> None:
         f"{quantity(measured, 'measurement')} measured again"
     )
     if skipped := sorted({stream for checked in checks for stream in checked.skipped}):
-        say(f"not measured again, since no such scorer is at hand: {', '.join(skipped)}")
+        say(f"not measured again, since no such scorer is available: {', '.join(skipped)}")
     if forgotten := sum(checked.forgotten for checked in checks):
         say(f"{quantity(forgotten, 'session')} erased: nothing to compare there")

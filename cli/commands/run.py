@@ -81,7 +81,7 @@ def run_command(
     from ...experiments.plan import make_plans
 
     if as_json and dry_run:
-        raise InvalidInput("--dry-run has no JSON output; leave --json out")
+        raise InvalidInput("--dry-run cannot print JSON; leave --json out")
     if sessions is not None and instances is not None:
         raise InvalidInput(
             "--sessions and --instances both say which instances to play; give one of them"

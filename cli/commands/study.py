@@ -210,7 +210,7 @@ def serve_command(
 ) -> None:
     """Serves a study to participants, and its sessions to you.
 
-    Beside the plan it keeps NAME.db (sessions), NAME.people.db (consent, assignment, answers, withdrawal),
+    Next to the plan it keeps NAME.db (sessions), NAME.people.db (consent, assignment, answers, withdrawal),
     NAME.ids.csv (ids of recruiters) and NAME.key (key of the pseudonyms).
     """
     from ...experiments.studies.recruiting import Recruits
@@ -273,7 +273,7 @@ async def _serve(
     from ...interop.http.server import HttpServer
     from ...interop.workbench.access.guard import HostNames
     from ...interop.workbench.access.identity import Access
-    from ...interop.workbench.app import PARTS, make_bench, make_workbench
+    from ...interop.workbench.app import PARTS, make_workbench, make_workbench_app
     from ...interop.workbench.participation.routes import participation
 
     access = Access(token or recruits.secret("operator"), life=90 * _DAY)
@@ -295,7 +295,7 @@ async def _serve(
         people = await read_people(plan, people_log, log)
         await people.complete()
         host = SessionHost(log, tasks, api_base=api_base)
-        workbench = make_bench(
+        workbench = make_workbench(
             log, access, name=places.sessions.name, http=limits, stopping=stopping
         )
         parts = (
@@ -304,7 +304,7 @@ async def _serve(
             study_part(people, recruits, Sittings(people, host, log)),
         )
         hosts = HostNames(names, any_address=names[-1] in ("0.0.0.0", "::"))
-        app_ = make_workbench(
+        app_ = make_workbench_app(
             workbench, hosts, parts, open_at=OPEN, guest_of=guests(people, recruits)
         )
         server = HttpServer(app_, stopping, limits)

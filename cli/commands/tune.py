@@ -132,6 +132,6 @@ def _summary(best: Best) -> Iterator[str]:
     """The result, a line for each kind of user."""
     for user, one in best.played.items():
         others = ", ".join(f"{other.utility:.3f}" for other in best.others[user])
-        beside = f" (one-stage, two-stage: {others})" if others else ""
-        yield f"{user}: overall utility {one.utility:.3f}{beside}"
+        compared = f" (one-stage, two-stage: {others})" if others else ""
+        yield f"{user}: overall utility {one.utility:.3f}{compared}"
     yield f"score {best.score:+.4f} on the training sessions"

@@ -207,7 +207,7 @@ async def _serve(
     from ...interop.workbench.access.identity import Access, Identity
     from ...interop.workbench.alerts.rules import parse_rule
     from ...interop.workbench.alerts.sending import send_alerts, webhook
-    from ...interop.workbench.app import PARTS, make_bench, make_workbench
+    from ...interop.workbench.app import PARTS, make_workbench, make_workbench_app
     from ...interop.workbench.participation.host import NewSession
     from ...interop.workbench.participation.routes import participation
     from ...scoring.trajectory.options import Options
@@ -224,7 +224,7 @@ async def _serve(
 
             await check_scorers(log, options)
         forks = None if read_only else LogForks(log, tasks)
-        workbench = make_bench(
+        workbench = make_workbench(
             log,
             access,
             name=name_of(log),
@@ -248,7 +248,7 @@ async def _serve(
             parts = (*PARTS, participation(host))
             workbench = workbench._replace(places=workbench.places | {"/new"})
         hosts = HostNames(names, any_address=names[-1] in ("0.0.0.0", "::"))
-        app = make_workbench(workbench, hosts, parts, proxy_header=proxy_header)
+        app = make_workbench_app(workbench, hosts, parts, proxy_header=proxy_header)
         server = HttpServer(app, stopping, limits)
         collect_rarely()
         tasks.start_soon(follow_sessions, workbench.sessions, server, failures)

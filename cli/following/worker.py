@@ -28,7 +28,7 @@ from ..scoring import ScoreOptions, ScoringRun
 __all__ = ("FAILED", "STOPPED", "follow")
 
 _EVERY = 1.0  # seconds between reports
-_KEPT = 2048  # open sessions whose scorers are kept at hand
+_KEPT = 2048  # open sessions whose scorers are kept in memory
 
 STOPPED = 3
 """Exit code if a model failed for good or its budget ran out."""

@@ -97,7 +97,7 @@ class _Pages:
             _say(console, f"The user begins: {first.plain}")
         _say(
             console,
-            "Rounds, effort and tolerance are computed from the log. Scores are recorded beside it. So "
+            "Rounds, effort and tolerance are computed from the log. Scores are recorded with it. So "
             "a replay gives the same numbers as the live session, and asks no model.",
         )
 

@@ -43,7 +43,7 @@ def _print(console: Console, pages: Sequence[TourPage], index: int) -> None:
 
 @contextmanager
 def _key_by_key() -> Iterator[None]:
-    """Has the terminal pass on each key at once, and show none; Ctrl-C interrupts as ever."""
+    """Makes the terminal pass on each key at once, and show none; Ctrl-C interrupts as ever."""
     if sys.platform == "win32":  # it takes lines: Enter has to be pressed after a key
         yield
         return

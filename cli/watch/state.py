@@ -29,7 +29,7 @@ __all__ = ("WatchedLog",)
 
 _PACE = 0.1  # seconds between two looks without a request, so that a busy log is read in batches
 _FILE = 0.5  # seconds between looks whether the file is still there
-_KEPT = 256  # rows at hand, at most
+_KEPT = 256  # rows in memory, at most
 _AT_ONCE = 64  # records taken between two turns of other tasks
 
 
@@ -228,7 +228,7 @@ class WatchedLog:
     # --- reading ----------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Follows the log until it is cancelled, or until the log can be read no longer."""
+        """Follows the log until it is cancelled, or until the log can no longer be read."""
         async with anyio.create_task_group() as tasks:
             if self._file is not None:
                 tasks.start_soon(self._guard, tasks.cancel_scope)

@@ -278,7 +278,7 @@ class AppendQueue(Generic[W]):
         return last_position(appends)
 
     async def call(self, work: W) -> object:
-        """Has the writer do something between two groups; it is done even if the caller goes.
+        """Makes the writer do something between two groups; it is done even if the caller goes.
 
         Raises:
             LogClosed: the log is closed.

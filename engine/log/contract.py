@@ -460,7 +460,7 @@ class Store(EventLog, Protocol):
 
         Each is appended behind the one before it in its stream, in the order given; all at once,
         each on its own. A record whose version does not follow, or that is refused for another
-        reason, is answered by its error; positions are given anew.
+        reason, is answered by its error; positions are given again.
 
         Raises:
             LogUnavailable: the store cannot write.

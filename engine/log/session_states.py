@@ -1,4 +1,4 @@
-"""States of sessions, such as folds of their records: the latest used ones are kept at hand."""
+"""States of sessions, such as folds of their records: the latest used ones are kept in memory."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class SessionStates(Generic[State]):
         return len(self._states)
 
     def __iter__(self) -> Iterator[State]:
-        """The states at hand; the one that was used last comes last."""
+        """The states in memory; the one that was used last comes last."""
         return iter(self._states.values())
 
     def get(self, session: str) -> State | None:

@@ -196,7 +196,7 @@ class SessionAppends:
             return
         try:
             self.position = await self._staging.write_in_order(appends)
-        except Exception as error:  # noqa: BLE001 (raised anew for each who asks)
+        except Exception as error:  # noqa: BLE001 (raised again for each who asks)
             self._failure = error.with_traceback(None)
         except BaseException:
             self._failure = LogClosed(f"a write of session {self._session!r} was cancelled")
@@ -214,7 +214,7 @@ class SessionAppends:
         return records
 
     def _check(self) -> None:
-        """Raises anew why what was staged could not be written."""
+        """Raises the error again for which staged records could not be written."""
         if self._failure is not None:
             raise self._failure.with_traceback(None)
 

@@ -171,7 +171,7 @@ class ModelClient(Protocol):
 
 @runtime_checkable
 class Preparing(Protocol):
-    """An optional protocol of clients that have to get something ready before the first call."""
+    """An optional protocol of clients that must prepare something before the first call."""
 
     async def prepare(self) -> None:
         """Gets ready, once; runs before each call, and does not count towards the call's time."""

@@ -996,7 +996,7 @@ class ScorerPool:
         ]
 
     async def run(self) -> None:
-        """Measures until it is cancelled, or the log is closed or can be read no longer."""
+        """Measures until it is cancelled, or the log is closed or can no longer be read."""
         async with anyio.create_task_group() as tasks:
             for driver in self._drivers:
                 tasks.start_soon(self._run, driver, name=f"scorer {driver.statistics().scorer}")

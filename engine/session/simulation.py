@@ -197,7 +197,7 @@ class _Simulation:
         except asyncio.CancelledError:
             if is_cancelled() or not scope.cancel_called:
                 raise
-            # Raised anew on the way, it was nothing that the scope recognised.
+            # Raised again on the way, it was nothing that the scope recognised.
         return None  # the lease was lost meanwhile
 
     async def _run_with_lease(

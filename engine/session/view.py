@@ -292,7 +292,7 @@ class View:
         return self._random
 
     def feed(self, record: Record) -> None:
-        """Takes in the next visible record."""
+        """Adds the next visible record."""
         self.version = record.version
         self.records.append(record)
         if record.caller_id is not None and record.actor == self.me:

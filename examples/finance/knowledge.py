@@ -91,7 +91,7 @@ class Finds(msgspec.Struct, kw_only=True):
     failed: bool = False
 
     def add(self, action: ActionSeen) -> None:
-        """Takes in the outcome of an action."""
+        """Learns the outcome of an action."""
         resolved = action.resolved
         if resolved is None:
             return

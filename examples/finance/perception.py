@@ -111,7 +111,7 @@ class Perception:
         return self._words > self._stamina or len(own_messages(self._view)) > self._most
 
     def follow(self) -> None:
-        """Takes in everything the view has shown since the last call."""
+        """Learns about everything the view has shown since the last call."""
         view = self._view
         for record in view.records[self._read :]:
             event, mine = record.event, record.actor == view.me
@@ -128,7 +128,7 @@ class Perception:
         self._read = len(view.records)
 
     def _take_plan(self, text: str, *, mine: bool) -> None:
-        """Takes in a plan, another participant's or their own."""
+        """Reads a plan, another participant's or their own."""
         before, self._plan = self._plan, try_plan(text)
         self.current = {}
         if mine:
@@ -167,7 +167,7 @@ class Perception:
         self._asked = ()
 
     def _look(self, action: ActionSeen) -> None:
-        """Takes in their own action: a projection."""
+        """Learns from their own action: a projection."""
         resolved = action.resolved
         row = resolved.observation if resolved is not None and action.name == "Project" else None
         if not isinstance(row, Mapping):

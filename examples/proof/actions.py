@@ -104,13 +104,13 @@ class Verify(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Read a proof with care, step by step, yourself. It takes minutes, and one may overlook an error."""
+    """Read a proof with care, step by step, yourself. It takes minutes, and you may overlook an error."""
 
     proof: _Proof
 
 
 class Accept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Declare that you have read the proof of a claim or lemma as it stands, and stand by it."""
+    """Declare that you have read the present proof of a claim or lemma, and vouch for it."""
 
     label: Annotated[str, msgspec.Meta(description="As in the output.", examples=["A", "L1"])]
 

@@ -193,7 +193,7 @@ class PersonState:
                 self.told[heard] = self.told.get(heard, 0) + 1
 
     def _see_failures(self, failures: Mapping[str, int | None]) -> None:
-        """Takes in reported counterexamples; they try each one and never believe a wrong one."""
+        """Learns of reported counterexamples; they try each one and never believe a wrong one."""
         for label, n in failures.items():
             stated = self.stated.get(label)
             if n is not None and stated is not None and fails_at(read_claim(stated), n):

@@ -334,6 +334,6 @@ def travel_scorer() -> TaskScorer:
     """Scores the plans of travel sessions that Duolog ran."""
     return TaskScorer(
         travel_task(),
-        "duolog travel evaluate judges plans beside TravelPlanner's own data, and duolog import takes "
+        "duolog travel evaluate judges plans with TravelPlanner's own data, and duolog import takes "
         "the results of a published evaluation",
     )

@@ -59,7 +59,7 @@ class MakeProblem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Literal["plain", "telling", "transfer"],
         msgspec.Meta(
             description="plain: for practice; telling: each misconception gets it wrong in its own way; "
-            "transfer: with other rules besides.",
+            "transfer: with other rules too.",
         ),
     ] = "plain"
     number: Annotated[int, msgspec.Meta(ge=0, le=999)] = 0

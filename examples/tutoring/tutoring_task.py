@@ -1,4 +1,4 @@
-"""Tutoring as a task: a student, their homework and a tutor, put together of the parts in this package."""
+"""Tutoring as a task: a student, their homework and a tutor, composed of the parts in this package."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def recommend(
         signs: the signs of all sessions: with each scaffold, and of the baselines.
         diagnoses: by scaffold.
         price: utility that a minute of the human's time is worth.
-        resamples: how often the problems are drawn anew.
+        resamples: how often the problems are resampled.
         seed: the seed of the draws.
     """
     names = list(dict.fromkeys(one.agent for one in signs))

@@ -169,7 +169,7 @@ def diagnose(signs: Sequence[Signs], *, resamples: int = 1000, seed: int = 0) ->
 
     Args:
         signs: the signs of the sessions.
-        resamples: how often the problems are drawn anew, for intervals and certainty.
+        resamples: how often the problems are resampled, for intervals and certainty.
         seed: the seed of the draws.
     """
     used = [one for one in signs if not one.baseline and not one.failed]
@@ -216,7 +216,7 @@ def over_problems(
     resamples: int,
     seed: int,
 ) -> dict[str, Floats]:
-    """Means of some quantities, and the same means with problems drawn anew.
+    """Means of some quantities, and the same means with resampled problems.
 
     All quantities see the same draws, so that what is decided by several of them is decided on the
     same problems.

@@ -357,7 +357,7 @@ def _sensitivity(found: Profile, fidelity: Audit | None) -> Section:
         )
         for one in ones
     ]
-    beside = (
+    compared = (
         [column("Fidelity", [Cell() if one is None else estimate(one) for one in held])]
         if indices
         else []
@@ -370,7 +370,7 @@ def _sensitivity(found: Profile, fidelity: Audit | None) -> Section:
                 texts("Scaffold", [one.scaffold for one in ones]),
                 texts("User", [one.user for one in ones]),
                 column("Final utility", [estimate(one.difference, SIGNED) for one in ones]),
-                *beside,
+                *compared,
             )
         ],
         notes=[

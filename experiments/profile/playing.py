@@ -229,7 +229,7 @@ async def profile(
     Args:
         plan: what to play.
         price: utility that a minute of the human's time is worth.
-        bootstrap: how often problems are drawn anew.
+        bootstrap: how often problems are resampled.
         seed: the seed of the draws.
         progress: shows how far it has come.
 

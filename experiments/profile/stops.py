@@ -59,7 +59,7 @@ def replay_stops(
             out.
         rule: which rule.
         price: utility that a minute of the human's time is worth.
-        resamples: how often the problems are drawn anew.
+        resamples: how often the problems are resampled.
         seed: the seed of the draws.
     """
     used = [one for one in signs if not one.baseline and not one.failed and one.utilities]

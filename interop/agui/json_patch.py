@@ -109,7 +109,7 @@ class _Work:
             raise InvalidInput("an operation is an object")
         name = operation.get("op")
         if name == "remove" and operation.get("path") == "":
-            self.document = None  # to RFC 6902 a value like any other; the library refuses
+            self.document = None  # RFC 6902 treats it like any other value; the library refuses
             return
         if name != "test":
             self._open(operation.get("path"))

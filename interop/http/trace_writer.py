@@ -141,9 +141,9 @@ class _KnownSession:
         that go with them.
         """
         ids = self._state.ids
-        beside = {draft.id or "": self._beside(draft.id or "") for draft in drafts}
+        related = {draft.id or "": self._related(draft.id or "") for draft in drafts}
         held = await self._held(
-            ids[one] for ident, others in beside.items() for one in (ident, *others)
+            ids[one] for ident, others in related.items() for one in (ident, *others)
         )
         same: list[Draft] = []
         found: list[Record] = []
@@ -157,14 +157,14 @@ class _KnownSession:
                 base = event.arguments.get("base")
                 error = StaleBase(base if isinstance(base, int) else None, self._state.snapshot)
                 break
-            versions = sorted(ids[one] for one in (ident, *beside[ident]))
+            versions = sorted(ids[one] for one in (ident, *related[ident]))
             found += [held[version] for version in versions]
         await self._log.append(self._session, same)
         if error is not None:
             raise error
         return found
 
-    def _beside(self, ident: str) -> list[str]:
+    def _related(self, ident: str) -> list[str]:
         """The ids of the records that go with one."""
         others: list[str] = []
         while (other := f"{ident}/{len(others) + 1}") in self._state.ids:

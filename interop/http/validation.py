@@ -90,7 +90,7 @@ def _(event: SessionOpened) -> Iterator[Complaint]:
             yield Complaint(f"participants[{number}].name", f"{name!r} is there twice")
         names.add(name)
     if event.forked_from is not None:
-        yield Complaint("forked_from", "forks are made by duolog fork, beside their origins")
+        yield Complaint("forked_from", "duolog fork makes forks, in the log of their origins")
 
 
 @_complaints.register

@@ -388,9 +388,9 @@ def read_results(path: Path, reading: Reading) -> Iterator[Found]:
     about = _About(info=results.info, tasks={str(task.id): task for task in results.tasks})
     for number, raw in enumerate(results.simulations, start=1):
         yield from _simulation(bytes(raw), f"{path}, simulation {number}", about, reading)
-    beside = path.parent / DIRECTORY
-    if not results.simulations and beside.is_dir():
-        for file in files_in(beside, "*.json", within=path.parent):
+    folder = path.parent / DIRECTORY
+    if not results.simulations and folder.is_dir():
+        for file in files_in(folder, "*.json", within=path.parent):
             yield from _simulation(read_bytes(file), str(file), about, reading)
 
 

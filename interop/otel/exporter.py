@@ -203,7 +203,7 @@ class OtelExport:
             self._follower.done(record.position)
 
     async def _exporter_of(self, record: Record) -> SessionExporter:
-        """The exporter of a record's session; made anew if it is not cached."""
+        """The exporter of a record's session; made again if it is not cached."""
         session = record.session
         exporter = self._sessions.get(session)
         if exporter is None:

@@ -46,7 +46,7 @@ from .sessions.routes import session_list_routes
 from .sharing import share_routes
 from .state import Workbench, WorkbenchLimits
 
-__all__ = ("PARTS", "Part", "make_bench", "make_workbench")
+__all__ = ("PARTS", "Part", "make_workbench", "make_workbench_app")
 
 Part: TypeAlias = Callable[[Workbench], Sequence[BaseRoute]]
 """Makes the routes of a part of the workbench."""
@@ -65,7 +65,7 @@ PARTS: tuple[Part, ...] = (
 """The parts that every workbench has."""
 
 
-def make_bench(
+def make_workbench(
     log: EventLog,
     access: Access,
     *,
@@ -114,7 +114,7 @@ def make_bench(
     )
 
 
-def make_workbench(
+def make_workbench_app(
     workbench: Workbench,
     hosts: HostNames | None = None,
     parts: Sequence[Part] = PARTS,
@@ -127,7 +127,7 @@ def make_workbench(
 
     Args:
         workbench: the shared state of its parts.
-        hosts: the names that it may be addressed by, besides this machine's own.
+        hosts: the names that it may be addressed by, in addition to this machine's own.
         parts: what it consists of.
         proxy_header: by which a reverse proxy names the user who has signed in there.
         open_at: beginnings of paths that need no identity; what is there looks after itself.

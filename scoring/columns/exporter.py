@@ -67,7 +67,7 @@ class TablesWritten(msgspec.Struct, frozen=True, kw_only=True):
     """What was written.
 
     Attributes:
-        sessions: closed sessions that were written now, or anew.
+        sessions: closed sessions that were written now, or again.
         forgotten: sessions whose rounds were erased now.
         position: the position of the log, up to which the tables go.
     """
@@ -339,7 +339,7 @@ class Rewriting:
     """Writes the next files of a directory.
 
     A file is never changed. Rows of a session that was written before are taken out by writing its
-    file anew without them; and a small file is written anew with the rows that are added, so that
+    file again without them; and a small file is written again with the rows that are added, so that
     many small batches leave few files.
 
     Args:
@@ -361,7 +361,7 @@ class Rewriting:
 
         Args:
             view: as it is.
-            sessions: those that are added, or written anew.
+            sessions: those that are added, or written again.
             records: the records of these sessions, by key.
         """
         added = _added(view, sessions, records)

@@ -716,7 +716,7 @@ def read_tables(directory: Path, options: Options) -> Columns:
     import pyarrow
 
     columns = _TablesReader(directory, view).columns()
-    pyarrow.default_memory_pool().release_unused()  # what reading took, the numbers need
+    pyarrow.default_memory_pool().release_unused()  # the numbers need the memory that reading took
     return columns
 
 
@@ -793,7 +793,9 @@ class _TablesReader:
         column = self._column("rounds", "key")
         key = np.empty(0, np.int64) if column is None else _whole(column, np.int64)
         if len(key) and not len(sessions):
-            raise InvalidInput(f"{self._directory} has rounds, and no session: export the log anew")
+            raise InvalidInput(
+                f"{self._directory} has rounds, and no session: export the log again"
+            )
         begins = np.flatnonzero(np.diff(key, prepend=-1)) if len(key) else np.empty(0, np.int64)
         lengths = np.diff(np.append(begins, len(key)))
         by_key = np.argsort(sessions, kind="stable")  # quick if they are in order
@@ -804,7 +806,7 @@ class _TablesReader:
         known = (sessions[of] == key[begins]).all()
         if not known or np.count_nonzero(counts) < len(of):
             raise InvalidInput(
-                f"rounds of a session are not together in {self._directory}: export the log anew"
+                f"rounds of a session are not together in {self._directory}: export the log again"
             )
         starts = np.concatenate([[0], np.cumsum(counts)])
         if (np.diff(of) > 0).all():

@@ -84,7 +84,7 @@ def bca_interval(differences: Floats, resamples: int, seed: str) -> tuple[float,
 
     Args:
         differences: at least two.
-        resamples: how often they are drawn anew.
+        resamples: how often they are resampled.
         seed: the seed of the draws.
     """
     n = len(differences)

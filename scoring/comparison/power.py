@@ -66,7 +66,7 @@ class Power(msgspec.Struct, frozen=True, kw_only=True):
         between: variance of the true difference between problems; None if no problem was repeated.
         within: variance within problems, of both agents together; likewise.
         spread: variance of the differences as observed; None below two problems.
-        detectable: the difference that the problems and repeats at hand find with 80 % power; None below
+        detectable: the difference that the problems and repeats of the log find with 80 % power; None below
             six problems, since nothing is significant there.
         needed: the problems needed, by repeats; one entry if repeats cannot be told from other variance.
         reason: why there is no number.

@@ -11,7 +11,7 @@ of vague asks, edits of the output, ratings, and survival by round. Per measure:
 F and G are the empirical distribution functions. Of lengths of sessions, which may be cut off, they are
 1 - S, with S the product-limit estimate of Kaplan and Meier, up to the last round that both have.
 
-Intervals are seeded percentile bootstraps over sessions of both sides, each drawn anew, since turns of one session
+Intervals are seeded percentile bootstraps over sessions of both sides, each resampled, since turns of one session
 are not independent. A distance is never below 0, and is above it between two samples of one
 population. A distance within chance cannot be told from 0.
 """
@@ -143,7 +143,7 @@ class PersonaAudit(msgspec.Struct, frozen=True, kw_only=True):
             person worked on it.
         same_task: whether these are of the task.
         index: 1 - mean of the distances ``ks`` of the measures that there are: 1 if nothing tells
-            persona and people apart. The sessions of both sides are drawn anew together for its interval.
+            persona and people apart. The sessions of both sides are resampled together for its interval.
         measures: one for each of ``MEASURES``.
     """
 

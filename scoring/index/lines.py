@@ -365,7 +365,7 @@ class SessionLines:
         }
 
     async def keep(self) -> None:
-        """Has the log keep what was folded and not kept yet.
+        """Makes the log keep what was folded and not kept yet.
 
         Raises:
             LogError: the log is closed.

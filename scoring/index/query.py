@@ -429,7 +429,7 @@ def _matching(key: str, operator: str, value: str) -> Matching:
         near = suggestion(key, _NUMBERS)
         raise InvalidInput(f"{key!r} is not a number: use = or !=, not {operator}{near}")
     if not patterns:
-        raise InvalidInput(f"{key}{operator} has no value")
+        raise InvalidInput(f"{key}{operator} lacks a value")
     if key == "state":
         for pattern in patterns:
             if not any(map(_matcher((pattern,)), STATES)):

@@ -184,7 +184,7 @@ class _Search:
         return left, len(left) < len(new)
 
     async def _fold_all(self, log: Ranked) -> bool:
-        """Has the log keep rows of all sessions; returns whether it does."""
+        """Makes the log keep rows of all sessions; returns whether it does."""
         new, _ = await self._fold_many(log)
         if not self._kind or len(new) >= LARGE:
             return False

@@ -210,12 +210,12 @@ class _ReportFold:
         scores: list[SessionScore] = []
         references: dict[tuple[tuple[str, str], ...], Estimate] = {}
         for (labels, rows), cut in zip(whole, cuts, strict=True):
-            beside = tuple(
+            shared = tuple(
                 [one for one in labels.items() if one[0] in columns.labels.keys() - _BESIDE]
             )
-            if beside not in references:
-                references[beside] = self._reference(dict(beside))
-            groups.append(self._collaboration(labels, rows, values, cut, references[beside]))
+            if shared not in references:
+                references[shared] = self._reference(dict(shared))
+            groups.append(self._collaboration(labels, rows, values, cut, references[shared]))
             scores += self._listed(labels, rows, values)
         for labels, rows in automated:
             groups.append(self._baseline(labels, rows))
@@ -405,16 +405,16 @@ class _ReportFold:
                 )
         return found
 
-    def _reference(self, beside: Mapping[str, str]) -> Estimate:
+    def _reference(self, shared: Mapping[str, str]) -> Estimate:
         """Mean final performance of the automated runs whose labels do not contradict a row's."""
         columns = self._columns
         which = columns.baseline.copy()
-        for name, value in beside.items():
+        for name, value in shared.items():
             coded = columns.labels[name]
             which &= coded.flags(value.__eq__) | (coded.codes < 0)
         rows = np.flatnonzero(which)
         column: dict[str, Column] = {"performance": self._facts.performance[rows]}
-        sample = self._sample(column, "reference", beside, rows)
+        sample = self._sample(column, "reference", shared, rows)
         return sample.estimate("performance", absent=_NO_BASELINE)
 
     # --- effort ----------------------------------------------------------------------------------

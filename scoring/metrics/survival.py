@@ -73,7 +73,7 @@ class Hazard(msgspec.Struct, frozen=True, kw_only=True):
     """How often the human leaves after a number of unproductive rounds in a row.
 
     Attributes:
-        stalled: unproductive rounds in a row, up to and including the round at hand; rounds
+        stalled: unproductive rounds in a row, up to and including the current round; rounds
             whose rating is missing end a run, as they do for the tolerance.
         rounds: rounds at whose end the run was that long.
         left: those of them in which the human left.

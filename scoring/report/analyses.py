@@ -184,7 +184,7 @@ def power_document(found: Sequence[Power]) -> Document:
     """The problems needed to tell each two agents apart, and the difference detectable so far."""
     legend = (
         "SD between: standard deviation of the true difference from problem to problem; SD within: of one session of "
-        "each agent on the same problem. Detectable: the difference that the problems at hand find with 80 % "
+        "each agent on the same problem. Detectable: the difference that the problems of the log find with 80 % "
         "power, two-sided at 5 %. The observed difference plays no part."
     )
     return Document(

@@ -49,7 +49,7 @@ class RatingTracker:
         about: int = 0,
         event: ProgressRated | None = None,
     ) -> list[Update]:
-        """Looks at the ratings of some rounds again, and gives what is new.
+        """Looks at the ratings of some rounds again, and returns what is new.
 
         Args:
             trigger: what brought this about.
@@ -111,7 +111,7 @@ class RatingTracker:
         return PENDING if number == self._index.closing else self._known.get(number, PENDING)
 
     def _recount(self, trigger: Trigger, numbers: Sequence[int]) -> list[Update]:
-        """Counts rounds anew that had been counted: all of them, unless only one got worse."""
+        """Counts rounds again that had been counted: all of them, unless only one got worse."""
         before = self.tolerance.stops
         if len(numbers) == 1 and is_known_unproductive(self._rating(numbers[0])):
             self.tolerance.worsen(numbers[0], self._rating)
@@ -175,7 +175,7 @@ class UtilityTracker:
         event: UtilityScored,
         snapshot: int | None,
     ) -> list[Update]:
-        """Takes in a score, and gives what is new.
+        """Adds a score, and returns what is new.
 
         Args:
             trigger: the record that holds the score.

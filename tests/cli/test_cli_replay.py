@@ -170,7 +170,7 @@ def test_what_cannot_be_measured_again_is_said(
     out, err = capsys.readouterr()
     assert out.startswith("4 sessions with 39 records: nothing differs; 0 of 6 ")
     assert err == (
-        "not measured again, since no such scorer is at hand: mood@1, taste@2, tolerance@1\n"
+        "not measured again, since no such scorer is available: mood@1, taste@2, tolerance@1\n"
         "duolog: no measurement was checked: none of 6 can be made again here\n"
     )
     assert main(["replay", str(dinner), "--check", "--json"]) == 1

@@ -188,7 +188,7 @@ def _doors() -> dict[str, Callable[[bytes, random.Random], None]]:  # noqa: C901
     from duolog.interop.importers.protocol import Reading
     from duolog.interop.importers.registry import find_importer, recognise
     from duolog.interop.workbench.access.identity import Access, Identity
-    from duolog.interop.workbench.app import PARTS, make_bench, make_workbench
+    from duolog.interop.workbench.app import PARTS, make_workbench, make_workbench_app
     from duolog.interop.workbench.markup.text import rich_text
     from duolog.interop.workbench.participation.merging import merge, stretches
     from duolog.interop.workbench.participation.routes import participation
@@ -295,9 +295,9 @@ def _doors() -> dict[str, Callable[[bytes, random.Random], None]]:  # noqa: C901
                         await log.append("s", [Draft(event, "bot", "agent", 1.0)])
                     except DuologError:
                         continue
-                workbench = make_bench(log, access, name="fuzz")
+                workbench = make_workbench(log, access, name="fuzz")
                 tasks.start_soon(workbench.sessions.run)
-                transport = httpx.ASGITransport(make_workbench(workbench))
+                transport = httpx.ASGITransport(make_workbench_app(workbench))
                 async with httpx.AsyncClient(
                     transport=transport, base_url=HERE, cookies=cookies, headers={"Origin": HERE}
                 ) as client:
@@ -331,9 +331,9 @@ def _doors() -> dict[str, Callable[[bytes, random.Random], None]]:  # noqa: C901
             async with MemoryLog() as about, MemoryLog() as log, anyio.create_task_group() as tasks:
                 people = await read_people(study, about, log)
                 host = SessionHost(log, tasks)
-                bench = make_bench(log, Access("the secret of the fuzzer"), name="fuzz")
+                bench = make_workbench(log, Access("the secret of the fuzzer"), name="fuzz")
                 site = study_part(people, recruits, Sittings(people, host, log))
-                app = make_workbench(
+                app = make_workbench_app(
                     bench,
                     None,
                     (*PARTS, participation(host), site),

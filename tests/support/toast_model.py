@@ -26,7 +26,7 @@ def _play_agent(prompt: str, *, alone: bool) -> Answer:
     """Puts up whatever it was told, and says so."""
     told = [text for actor, text in _chat(prompt) if actor == "user"]
     toast = " ".join(told) or part(prompt, "The request")
-    behind = toast not in part(prompt, "The shared output as it stands")
+    behind = toast not in part(prompt, "The current shared output")
     owes = not alone and _chat(prompt)[-1][0] == "user"
     if '"Plan:"' in prompt:
         return Answer(text=f"Plan: {2 if behind else 1 if owes else 3}")

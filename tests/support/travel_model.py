@@ -215,7 +215,7 @@ def _own(prompt: str) -> str:
 
 
 def _output(prompt: str) -> str:
-    return part(prompt, "The shared output as it stands")
+    return part(prompt, "The current shared output")
 
 
 def part(text: str, title: str) -> str:

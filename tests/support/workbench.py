@@ -16,7 +16,7 @@ from duolog.interop.http.server import HttpServer
 from duolog.interop.workbench.access.guard import HostNames
 from duolog.interop.workbench.access.identity import Access, Identity
 from duolog.interop.workbench.alerts.rules import parse_rule
-from duolog.interop.workbench.app import PARTS, Part, make_bench, make_workbench
+from duolog.interop.workbench.app import PARTS, Part, make_workbench, make_workbench_app
 from duolog.interop.workbench.session.forking import Forker
 from duolog.interop.workbench.state import Workbench, WorkbenchLimits
 from duolog.testing.records import RecordWriter
@@ -102,10 +102,10 @@ async def visiting(
     access = Access(SECRET, read_only=read_only)
     rules = [parse_rule(text) for text in alerts]
     http = HttpLimits(proxies=proxies)
-    workbench = make_bench(
+    workbench = make_workbench(
         log, access, name="log.db", limits=limits, http=http, forks=forks, alerts=rules
     )
-    app = make_workbench(workbench, hosts, parts, proxy_header=proxy_header)
+    app = make_workbench_app(workbench, hosts, parts, proxy_header=proxy_header)
     cookies = {}
     if who is not None or role is not None:
         cookies[access.cookie_name] = access.cookie(who or identity(role or ""))
@@ -135,10 +135,10 @@ async def working(
     http = HttpLimits()
     access = Access(SECRET, read_only=read_only)
     rules = [parse_rule(text) for text in alerts]
-    workbench = make_bench(
+    workbench = make_workbench(
         log, access, name="log.db", limits=limits, http=http, stopping=stopping, alerts=rules
     )
-    app = make_workbench(workbench, None, parts, open_at=open_at)
+    app = make_workbench_app(workbench, None, parts, open_at=open_at)
     server = HttpServer(app, stopping, http)
     bound = socket.create_server(("127.0.0.1", port))
     with closing(bound):

@@ -106,7 +106,7 @@ MOODS: Final = frozenset((*_LESS, *_LONG, *_MORE))
 
 @final
 class AnewMind:
-    """A ``UserMind`` that is made anew for each decision.
+    """A ``UserMind`` that is made again for each decision.
 
     Minds that read a session once would remember all of it, and as they first took it.
 

@@ -63,7 +63,7 @@ async def import_jsonl(
     """Imports the records of a JSON Lines file into a log, unchanged.
 
     Records that the log has already are skipped, so run an interrupted import again to finish it.
-    Positions are assigned anew; in an empty log they are the same as before.
+    Positions are assigned again; in an empty log they are the same as before.
 
     Args:
         log: an open log.

@@ -205,7 +205,7 @@ class Statements:
 class _Repeated:
     """What each group has the server do: planned once for a connection, if it stays ours.
 
-    To read and plan them anew for each group of 100 took a fifth of the server's time.
+    To read and plan them again for each group of 100 took a fifth of the server's time.
 
     Args:
         schema: the schema of the log.
@@ -278,7 +278,7 @@ class Committer:
         self._connection: Connection
 
     def reset(self) -> None:
-        """Has everything read afresh."""
+        """Discards what is known, so that it is read again."""
         self._known.sessions.clear()
         self._seen = (-1, -1)
         self._alone = False

@@ -230,7 +230,7 @@ class Committer:
         return compact(self._connection, path)
 
     def reset(self) -> None:
-        """Has everything read afresh: a transaction failed, or this connection wrote otherwise."""
+        """Discards what is known, so that it is read again: a transaction failed, or this connection wrote otherwise."""
         self._known.sessions.clear()
         self._data_version = -1
 

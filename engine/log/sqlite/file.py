@@ -107,7 +107,7 @@ def parse(url: str) -> Settings:
         options = dict(parse_qsl(query, keep_blank_values=True))
     if not path or path == ":memory:":
         raise InvalidInput(
-            f"{url!r} has no file name: write sqlite:///path.db, or memory:// for a log in memory"
+            f"{url!r} lacks a file name; write sqlite:///path.db, or memory:// for a log in memory"
         )
     for name in options:
         if name not in _OPTIONS:

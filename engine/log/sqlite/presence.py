@@ -66,7 +66,9 @@ class FilePresence:
             self._gone = self._look()
             self._last = time.monotonic()
         if self._gone:
-            raise LogGone(f"{self._path} {self._gone}; nothing more is written to it: open it anew")
+            raise LogGone(
+                f"{self._path} {self._gone}; nothing more is written to it: open it again"
+            )
 
     def _look(self) -> str:
         try:

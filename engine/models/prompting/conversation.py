@@ -211,7 +211,7 @@ class ModelPolicy:
     Args:
         policy: what decides.
         conversation: through which its mind asks the model.
-        compose: makes the messages of that short question; None to decide anew at such news.
+        compose: makes the messages of that short question; None to decide again at such news.
     """
 
     def __init__(

@@ -210,7 +210,7 @@ class VirtualTurns:
 
     @contextmanager
     def excused(self) -> Iterator[None]:
-        """Stops the watch, and starts it anew."""
+        """Stops the watch, and starts it again."""
         self._excused = True
         try:
             yield

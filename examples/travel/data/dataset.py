@@ -268,7 +268,7 @@ def load_dataset(path: str | Path) -> Dataset:
     Known are, in any mixture: CSV files of instances (``validation_with_hidden_profile.csv`` and
     TravelPlanner's own), ``*ref_info.jsonl``, the CSV tables of TravelPlanner's database
     directory, and ``citySet_with_states.txt``; other files of a directory are left alone. For a
-    single file, a list of cities beside it is read too, since no plan can be judged without one.
+    single file, a list of cities next to it is read too, since no plan can be judged without one.
 
     Raises:
         InvalidInput: there is no such path, nothing to load, or something malformed; the message
@@ -278,8 +278,8 @@ def load_dataset(path: str | Path) -> Dataset:
     if not path.exists():
         raise InvalidInput(f"no such file or directory: {str(path)!r}")
     files = sorted(f for f in path.rglob("*") if f.is_file()) if path.is_dir() else [path]
-    if path.is_file() and (beside := path.with_name(_CITIES)).is_file() and path.name != _CITIES:
-        files.append(beside)
+    if path.is_file() and (cities := path.with_name(_CITIES)).is_file() and path.name != _CITIES:
+        files.append(cities)
     collector = TableCollector()
     instances: tuple[DatasetInstance, ...] = ()
     source: Path | None = None

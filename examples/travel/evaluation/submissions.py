@@ -27,7 +27,7 @@ def score_submissions(
     An object has the plan under ``plan`` (null where none was delivered) and says which instance
     it is for: by ``row_index``; or by ``query``, TravelPlanner's whole request; or by ``idx``. Both
     numbers count the rows of the data file from 0. Where several are given the first of these
-    counts, since TravelPlanner's own scripts number ``idx`` from 1 and state the query beside it.
+    counts, since TravelPlanner's own scripts number ``idx`` from 1 and state the query with it.
 
     Args:
         lines: the submissions.

@@ -43,7 +43,7 @@ class Solved(NamedTuple):
 
 
 def solve(problem: Problem | str) -> Solved:
-    """The right answer, and the components that it takes.
+    """The right answer, and the components that it requires.
 
     Raises:
         InvalidInput: a text that is no problem.

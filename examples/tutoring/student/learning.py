@@ -76,7 +76,7 @@ class Lesson(NamedTuple):
 
 class Teach(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Teach a rule by an example that the student works through. Only this act teaches; what is said
-    beside it is for the student to read.
+    next to it is for the student to read.
     """
 
     skill: Annotated[Component, msgspec.Meta(description="The rule.")]

@@ -91,7 +91,7 @@ def tiredness(student: Student) -> float:
 
 
 def attempt(student: Student, problem: str, random: Random) -> Attempt:
-    """Has a student work a problem out.
+    """Makes a student work a problem out.
 
     Each component is used rightly with its probability, else by the misconception; then the result is
     off by one with the probability of a slip, which doubles as the student tires.

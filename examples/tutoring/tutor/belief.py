@@ -70,14 +70,14 @@ class Belief:
         }
 
     def right(self, components: Sequence[Component]) -> None:
-        """Takes in a right answer to a problem with these components."""
+        """Learns from a right answer to a problem with these components."""
         for one in components:
             known = self.known[one]
             likely = known * (1.0 - _SLIP)
             self._set(one, likely / (likely + (1.0 - known) * _GUESS))
 
     def wrong(self, components: Sequence[Component], causes: Sequence[Cause]) -> Diagnosis:
-        """Takes in a wrong answer to a problem, and what may have led to it."""
+        """Learns from a wrong answer to a problem, and what may have led to it."""
         weights = [self._likelihood(components, cause) for cause in causes]
         slipped = prod(self.known[one] for one in components) * _SLIP * _GUESS
         total = sum(weights) + slipped
@@ -105,12 +105,12 @@ class Belief:
         return Diagnosis(component, ranked[0].name, first >= _SURE * second)
 
     def told(self, misconception: str) -> None:
-        """Takes in that the student says themselves what they do."""
+        """Learns that the student says themselves what they do."""
         for one in misconceptions_of(MISCONCEPTIONS[misconception].component):
             self._lean(one.name, float(one.name == misconception), 1.0)
 
     def taught(self, lesson: Lesson) -> None:
-        """Takes in that something was taught."""
+        """Learns that something was taught."""
         known = self.known[lesson.component]
         self._set(lesson.component, known + (1.0 - known) * _LEARNED[lesson.kind])
 

@@ -87,7 +87,7 @@ class Memory:
         self._fed = 0
 
     def read(self, view: View) -> None:
-        """Takes in everything new since the last call."""
+        """Learns about everything new since the last call."""
         for record in view.records[self._fed :]:
             event = record.event
             if isinstance(event, MessageSent) and record.actor == view.me:

@@ -63,7 +63,7 @@ class EntryTree:
         # By place, the children that may lie off the main line, parts of replies and results: the
         # place of the only one; if there are several, their places by reply (None for results).
         self._only = array("q", [_NONE]) * len(entries)
-        self._beside: dict[int, dict[str | None, list[int]]] = {}
+        self._several: dict[int, dict[str | None, list[int]]] = {}
         for place, entry in enumerate(entries):
             parent = self._parents[place]
             if parent != _NONE and (entry.reply or entry.result):
@@ -90,13 +90,13 @@ class EntryTree:
             yield Branch([self._entries[place] for place in path], shared)
 
     def _hang(self, place: int, parent: int) -> None:
-        only, several = self._only[parent], self._beside.get(parent)
+        only, several = self._only[parent], self._several.get(parent)
         if only == _NONE and several is None:
             self._only[parent] = place
             return
         if several is None:
             self._only[parent] = _NONE
-            several = self._beside[parent] = {self._entries[only].reply or None: [only]}
+            several = self._several[parent] = {self._entries[only].reply or None: [only]}
         several.setdefault(self._entries[place].reply or None, []).append(place)
 
     def _line(self, leaf: int) -> list[int]:
@@ -123,7 +123,7 @@ class EntryTree:
             if not reply or reply in replies:
                 yield only
             return
-        hanging = self._beside.get(place)
+        hanging = self._several.get(place)
         if hanging is None:
             return
         yield from hanging.get(None, ())
@@ -298,12 +298,12 @@ class SessionFile:
                     roots.get(one.parent) or one.agent or f"subagent-{len(set(roots.values())) + 1}"
                 )
                 roots[one.uuid] = whose
-            elif one.helper and (beside := self._helper_file(one.helper)) is not None:
+            elif one.helper and (helper_file := self._helper_file(one.helper)) is not None:
                 brought += 1
-                found = list(envelopes_in(beside, growing=self._reading.growing))
+                found = list(envelopes_in(helper_file, growing=self._reading.growing))
                 lines = [other for other in found if isinstance(other, Envelope)]
                 wrong = [other for other in found if isinstance(other, Diagnostic)]
-                parts.append(_Part(beside, one.helper, brought * _HELPER_LINES, lines, wrong))
+                parts.append(_Part(helper_file, one.helper, brought * _HELPER_LINES, lines, wrong))
             if not parts or parts[-1].path is not self._path or parts[-1].helper != whose:
                 parts.append(_Part(self._path, whose, 0, []))
             parts[-1].lines.append(one)

@@ -256,8 +256,8 @@ class LangfuseImporter:
         if shape is None:
             return False
         keys = listed_keys(shape)
-        beside = "observations" in keys and bool({"trace", "traces"} & keys)
-        return beside or keys >= _TRACE or keys >= _OBSERVATION
+        both = "observations" in keys and bool({"trace", "traces"} & keys)
+        return both or keys >= _TRACE or keys >= _OBSERVATION
 
     def read(self, source: Path, reading: Reading) -> Iterator[Found]:
         """Reads the conversations in a file.
@@ -553,10 +553,10 @@ def _all_scores(exports: Sequence[tuple[_Export, Piece]], traces: Sequence[Trace
             score.trace_id = score.trace_id or trace.id
         found += own
     known = {trace.id for trace in traces}
-    beside = (score for export, _ in exports for score in export.scores or ())
+    apart = (score for export, _ in exports for score in export.scores or ())
     found += [
         one
-        for one in beside
+        for one in apart
         if isinstance(one, Score) and (one.trace_id is None or one.trace_id in known)
     ]
     unique = {msgspec.json.encode(one): one for one in found}

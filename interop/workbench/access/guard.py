@@ -63,7 +63,7 @@ class HostNames:
     """The names by which the workbench may be addressed.
 
     Args:
-        names: besides this machine's own, e.g. that of a reverse proxy.
+        names: in addition to this machine's own, e.g. that of a reverse proxy.
         any_address: whether any IP address is accepted (but no other name): for a server that
             listens on all of its addresses.
     """

@@ -42,7 +42,7 @@ class AlertHistory:
     Args:
         log: the log.
         index: its sessions.
-        rules: the rules; if they change, it begins anew.
+        rules: the rules; if they change, it begins again.
         options: how sessions are scored.
         most: firings that are kept, the latest ones.
 

@@ -27,12 +27,12 @@ _LENGTH: Final = 2000  # characters of a line
 _MARKS: Final = {"+": "ins", "-": "del"}
 
 
-def described(told: Description, *beside: Node) -> list[Node]:
+def described(told: Description, *more: Node) -> list[Node]:
     """A description as HTML.
 
     Args:
         told: the description.
-        beside: nodes to add at the end of its first line.
+        more: nodes to add at the end of its first line.
     """
     short = len(told.text) <= _INLINE and "\n" not in told.text
     inline = told.kind == "plain" and short and bool(told.does)
@@ -45,9 +45,9 @@ def described(told: Description, *beside: Node) -> list[Node]:
     call = tag("code", told.call) if told.call else None
     said = rich_text(told.text) if told.kind == "markdown" and told.text else None
     if told.does and call is not None:
-        lines: list[Node] = [_line(head, *beside), said, _folded(call, folded)]
+        lines: list[Node] = [_line(head, *more), said, _folded(call, folded)]
     elif told.does or call is not None:
-        lines = [_folded([call, *head, *beside], folded), said]
+        lines = [_folded([call, *head, *more], folded), said]
     else:
         lines = [said, *folded]
     to = tag("p", f"to {one_line(', '.join(told.to))}", class_="to") if told.to else None

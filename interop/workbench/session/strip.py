@@ -153,7 +153,7 @@ def _advice(now: Trajectory, reading: SessionReading) -> Html:
     return _cell("Stop advice", "–", "no round was rated" if now.points else None)
 
 
-def _beside(left: str, right: str) -> Html:
+def _compared(left: str, right: str) -> Html:
     return tag("a", "Side by side", href=f"/pair?{urlencode({'left': left, 'right': right})}")
 
 
@@ -161,7 +161,7 @@ def _origin(now: Trajectory, reading: SessionReading) -> Html | None:
     if (origin := now.forked_from) is None:
         return None
     link = session_link(origin.session, shorten(origin.session, _NAME))
-    return _cell("Fork of", _beside(origin.session, reading.session), link)
+    return _cell("Fork of", _compared(origin.session, reading.session), link)
 
 
 def _forks(line: SessionLine, forks: Sequence[ForkLine]) -> Html | None:
@@ -176,6 +176,6 @@ def _forks(line: SessionLine, forks: Sequence[ForkLine]) -> Html | None:
     at = best.line.row.forked_at
     where = "" if at is None else f"From round {at}. "
     others = f", of {quantity(len(forks), 'fork')}" if len(forks) > 1 else ""
-    beside = _beside(line.row.session, best.summary.session)
+    link_to_both = _compared(line.row.session, best.summary.session)
     title = "A fork did better" if better else "Best fork"
-    return _cell(title, session_link(best.summary.session, shown), [where, beside, others])
+    return _cell(title, session_link(best.summary.session, shown), [where, link_to_both, others])

@@ -228,7 +228,7 @@ async def mark(ground: Ground) -> None:
             require(says, f"verify says what is missing: {problems}")
             if options:
                 [more] = await log.append("c", [said("goes on")])
-                require(more.position == first, "an end that was not promised is written anew")
+                require(more.position == first, "an end that was not promised is written again")
             else:
                 await raises(NotALog, log.append("c", [said("must not go on")]))
                 await raises(NotALog, log.forget("c"))

@@ -100,10 +100,10 @@ def test_an_address_has_a_short_name(text: str, name: str) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("openai:localhost", "has no URL"),
+        ("openai:localhost", "lacks a URL"),
         ("openai:http://me@localhost/v1", "neither a query nor a user"),
         ("openai:http://localhost:99999/v1", "is not a URL"),
-        ("exec:", "has no program"),
+        ("exec:", "lacks a program"),
         ("exec:'a", "as a shell would"),
         ("exec:./agent --api-key abcdefgh12345678", "looks like a secret"),
         ("a b=exec:true", "is not an agent address"),

@@ -129,7 +129,7 @@ async def test_back_in_time_the_list_leaves_out_what_had_not_begun() -> None:
     ("query", "complaint"),
     [
         ("state=opne", "unknown state 'opne'; did you mean 'open'"),
-        ("agent=", "has no value"),
+        ("agent=", "lacks a value"),
         ("agnet=auto", "unknown label or property 'agnet'"),
     ],
 )

@@ -26,7 +26,7 @@ from duolog.experiments.studies.running import Sittings
 from duolog.experiments.studies.site import OPEN, guests, study_part
 from duolog.experiments.workbench import SessionHost
 from duolog.interop.workbench.access.identity import Access
-from duolog.interop.workbench.app import PARTS, make_bench, make_workbench
+from duolog.interop.workbench.app import PARTS, make_workbench, make_workbench_app
 from duolog.interop.workbench.participation.routes import participation
 from duolog.interop.workbench.state import WorkbenchLimits
 
@@ -164,7 +164,7 @@ async def serving(plan: Path, reads: tuple[float, float] = (1e6, 1e6)) -> AsyncI
         people = await read_people(study, people_log, log)
         await people.complete()
         host = SessionHost(log, tasks)
-        workbench = make_bench(
+        workbench = make_workbench(
             log,
             Access(recruits.secret("operator")),
             name="lists.db",
@@ -175,7 +175,7 @@ async def serving(plan: Path, reads: tuple[float, float] = (1e6, 1e6)) -> AsyncI
             participation(host),
             study_part(people, recruits, Sittings(people, host, log)),
         )
-        app = make_workbench(
+        app = make_workbench_app(
             workbench, None, parts, open_at=OPEN, guest_of=guests(people, recruits)
         )
         yield Serving(app, people)

@@ -140,7 +140,7 @@ CASES: dict[str, tuple[Callable[[Files], object], str]] = {
         lambda files: parquet.write_table(
             parquet.ParquetFile(files.sessions).read().slice(0, 0), files.sessions
         ),
-        "has rounds, and no session: export the log anew",
+        "has rounds, and no session: export the log again",
     ),
     "pages of many bytes": (
         lambda files: patched(files.sessions, 1),

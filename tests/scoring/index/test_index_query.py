@@ -120,7 +120,7 @@ def test_the_tolerances_to_follow() -> None:
         ("tau=0", "tau expects a whole number from 1, .* got '0'"),
         ("tau=..", r"got '\.\.'"),
         ("utility=0.8..0.5", "0.8..0.5 is empty"),
-        ("agent=", "agent= has no value"),
+        ("agent=", "agent= lacks a value"),
         ("util>0.5", "'util' is not a number: .* did you mean 'utility'"),
     ],
 )
