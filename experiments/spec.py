@@ -600,7 +600,7 @@ def _from_toml(path: str) -> tuple[Experiment, ...]:
 
 def _name(task: object) -> str:
     if not isinstance(task, str):
-        raise InvalidInput(f"task = [{_shown(task)}]: a text is expected in it")
+        raise InvalidInput(f"task = [{_shown(task)}]: expected a string in it")
     return task
 
 

@@ -71,7 +71,7 @@ async def test_its_part_is_told_with_the_profile() -> None:
     assert await mind(answers).choose(view(QUESTION), PROACTIVE) == "answer"
     [prompt] = answers.prompts
     for part in (
-        "You play a person called ann",
+        "You play ann, a person",
         "bot (agent)",
         "- Cannot stand coriander\n- Loves soup",
         "Dinner, please.",

@@ -109,6 +109,6 @@ def test_records_of_duolog_take_no_labels(chat: Path, tmp_path: Path, capsys: Ca
     assert main(["export", log, "--output", lines]) == 0
     capsys.readouterr()
     copy = tmp_path / "copy.db"
-    assert main(["import", lines, "--log", str(copy), "--agent", "x"]) == 2
+    assert main(["import", lines, "--log", str(copy), "--label", "agent=x"]) == 2
     assert capsys.readouterr().err.startswith("duolog: jsonl comes in exactly as it was exported")
     assert not copy.exists()

@@ -142,7 +142,7 @@ def test_paths_that_find_nothing_are_told(importer: MappingImporter, tmp_path: P
     ("text", "message"),
     [
         ("[message", "is not TOML: "),
-        ("[roles]", "is not a mapping: roles: the key 'message' is missing"),
+        ("[roles]", "is not a mapping: the key 'message' is missing"),
         (MAPPING.replace("$.by", "by"), "message.role: 'by' is not a JSONPath"),
         (MAPPING.replace("$.by", "$" + ".a" * 500), "a JSONPath has at most 1,000 characters"),
         (MAPPING.replace("$.by", f"$[?{'(' * 480}@.a{')' * 480}]"), "is not a JSONPath: it nests"),
@@ -154,9 +154,9 @@ def test_paths_that_find_nothing_are_told(importer: MappingImporter, tmp_path: P
         (MAPPING.replace("$.by", "$[?search(@.a, '(a+)+')]"), "could take forever"),
         (
             MAPPING.replace('"skip"', '"ghost"'),
-            "is not a mapping: roles.note: unknown value 'ghost'",
+            "is not a mapping: roles[...]: unknown value 'ghost'",
         ),
-        (MAPPING + "colour = 1\n", "is not a mapping: unknown key 'colour'"),
+        (MAPPING + "colour = 1\n", "is not a mapping: output: unknown key 'colour'"),
     ],
 )
 def test_a_wrong_mapping_is_one_clear_error(text: str, message: str, tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_a_report_says_which_axis_its_curves_have() -> None:
     data = msgspec.json.decode(document_json(document))
     assert data["axis"] == "seconds"
     assert data["groups"][0]["curve"][1]["minutes"] == 1
-    assert next(figure for figure in document.figures).name == "curve-minutes"
+    assert next(figure for figure in document.figures).name == "curve-seconds"
     assert "round" not in data["groups"][0]["curve"][1]
     assert document_csv(document)
 
