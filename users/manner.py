@@ -423,7 +423,9 @@ class Mannered:
         """The sentences before a message and after it: praise or complaint, a question or an aside."""
         feels, puts, aside = words.random(), words.random(), words.random()
         own, share = _own(view), _ANSWERS if situation.answers else 1.0
-        before, after = [], ""
+        before: list[str] = []
+        after = ""
+        texts: Sequence[str]
         if feels < max(persona.complains, persona.praises) and _has_acted(view):
             rating = await self._mind.rate(view, persona)
             felt = rating is not None and rating.explanation not in MOODS

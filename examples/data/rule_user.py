@@ -211,8 +211,8 @@ class DataPerson:
         if offer is not None and offer in _open(state):
             return HUMAN.say("yes", words)
         clear = persona if not asks_to_rephrase(question) else _clearly(persona)
-        said = self.comment(state, clear, words)
-        return said or HUMAN.say("done" if offer is None else "no", words)
+        comment = self.comment(state, clear, words)
+        return comment or HUMAN.say("done" if offer is None else "no", words)
 
     def work(self, state: Mind, persona: Persona, words: Random) -> Decision | None:
         """Looks up topics not understood, or asked about in vain, if they act at all."""

@@ -84,7 +84,8 @@ class Everybody:
             return self._fitting(definitions[str(schema["$ref"]).rpartition("/")[2]], root)
         examples = schema.get("examples")
         if isinstance(examples, list | tuple):
-            return self._random.choice(examples)
+            example: JSON = self._random.choice(examples)
+            return example
         options = schema.get("enum") or schema.get("anyOf")
         if isinstance(options, list | tuple):
             chosen = self._random.choice(options)

@@ -51,13 +51,13 @@ def described(told: Description, *more: Node) -> list[Node]:
     else:
         lines = [said, *folded]
     to = tag("p", f"to {one_line(', '.join(told.to))}", class_="to") if told.to else None
-    more = [_passage(one) for one in told.details if one.depth == "open" or one.title]
+    details = [_passage(one) for one in told.details if one.depth == "open" or one.title]
     if told.origin is not None:
         session, version = told.origin
         link = tag("a", one_line(session), href=session_address(session))
-        more.insert(0, _line("a fork of ", link, f" after version {version}"))
+        details.insert(0, _line("a fork of ", link, f" after version {version}"))
     problem = "failed" if told.failed else "problem" if told.tone == "warning" else None
-    return [to, tag("div", lines, class_=problem) if problem else lines, *more]
+    return [to, tag("div", lines, class_=problem) if problem else lines, *details]
 
 
 def unshown(record: Record, error: Exception) -> Html:
