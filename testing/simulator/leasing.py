@@ -49,6 +49,8 @@ async def lease(
     if not (isinstance(log, Leasing) and isinstance(other, Leasing)):
         return
     names = [f"lease {operation.number}"]
+    if set(names) & set(await log.leases().holders()):  # of an operation that lost its power
+        await asyncio.sleep(_TERMS.lasts)
     one, two = _Holder(log), _Holder(other)
     try:
         await _compete(one, two, names, calm)

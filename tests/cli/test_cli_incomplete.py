@@ -78,7 +78,7 @@ def test_report_leaves_it_out_of_means_of_rounds_and_effort(
     source = incomplete
     if through != "log":
         source = str(tmp_path / through)
-        form = ["--format", "parquet", "--to"] if through == "tables" else [*_TRAJECTORIES]
+        form = ["--format", "parquet", "--output"] if through == "tables" else [*_TRAJECTORIES]
         assert main(["export", incomplete, *form, source]) == 0
         capsys.readouterr()
     assert main(["report", source, "--json"]) == 0

@@ -135,8 +135,8 @@ def test_sessions_of_a_filter_are_erased_in_copies_too(
     ("given", "what"),
     [
         ((), "name a session, or sessions by --where or --older-than"),
-        ((DINNER, "--where", "task=menu"), "name a session, or sessions"),
-        (("--older-than", "soon"), "--older-than expects a number"),
+        ((DINNER, "--where", "task=menu"), "SESSION cannot be combined with --where"),
+        (("--older-than", "soon"), "--older-than expects a duration"),
         (("--where", "utility=high"), "utility expects a number"),
         (("--where", "tusk=menu"), "unknown label or property 'tusk'"),
     ],

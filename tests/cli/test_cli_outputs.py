@@ -101,16 +101,22 @@ READ = {
 
 INPUTS = {
     ("chat", "--cache"),
+    ("chat", "--dataset"),
+    ("counterfactual", "--dataset"),
     ("fork", "--cache"),
+    ("fork", "--dataset"),
     ("forget", "--cache"),
     ("forget", "--spill"),
     ("forget", "--tables"),
     ("import", "--mapping"),
     ("run", "--cache"),
+    ("run", "--dataset"),
     ("score", "--cache"),
     ("profile", "--cache"),
+    ("tune", "--dataset"),
     ("score", "--rubric"),
     ("serve", "--token-file"),
+    ("workbench", "--dataset"),
     ("workbench", "--token-file"),
 }
 """Options that name what a command reads, or the directory of a response cache or tables."""

@@ -55,7 +55,7 @@ def test_a_report_has_the_same_numbers(log: str, capsys: pytest.CaptureFixture[s
 
 def test_it_needs_events(tmp_path: Path, log: str, capsys: pytest.CaptureFixture[str]) -> None:
     tables = str(tmp_path / "tables")
-    assert main(["export", log, "--format", "parquet", "--to", tables]) == 0
+    assert main(["export", log, "--format", "parquet", "--output", tables]) == 0
     assert main(["report", tables, "--oversight"]) == 2
     assert "give the log itself" in capsys.readouterr().err
 

@@ -297,7 +297,7 @@ def test_rounds_by_human_turn(dinner: Path, capsys: pytest.CaptureFixture[str]) 
         ("menu", "'menu' matches 3 sessions, such as menu-1-two-stage-ab12, "),
         ("two-stage", "no session 'two-stage' in {log}; did you mean menu-1-two-stage-ab"),
         ("menu-9", "no session 'menu-9' in {log}; did you mean menu-"),
-        ("zzzzzz", "no session 'zzzzzz' in {log}; duolog sessions lists the 4"),
+        ("zzzzzz", "no session 'zzzzzz' in {log}; duolog sessions lists all 4"),
         ("", "'' matches 4 sessions"),
     ],
 )

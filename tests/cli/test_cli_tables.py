@@ -36,7 +36,7 @@ def test_the_report_on_a_demo_is_the_same_from_log_and_tables(
     log, tables = str(tmp_path / "demo.db"), str(tmp_path / "tables")
     run = ["run", task, "--sessions", "3", "--log", log, "--stop-at", "2"]
     printed([*run, "--agents", "auto,one-stage,two-stage"], capsys)
-    said = printed(["export", log, "--format", "parquet", "--to", tables], capsys)
+    said = printed(["export", log, "--format", "parquet", "--output", tables], capsys)
     assert said.startswith("9 closed sessions written, up to position")
     for options in ([], ["--tau", "1", "--group-by", "agent"], ["--markdown"]):
         arguments = ["--bootstrap", "50", *options]
@@ -45,7 +45,7 @@ def test_the_report_on_a_demo_is_the_same_from_log_and_tables(
         )
     mine = json.loads(printed(["report", tables, "--json"], capsys))
     assert mine == rounded(json.loads(printed(["report", log, "--json"], capsys)))
-    again = printed(["export", log, "--format", "parquet", "--to", tables], capsys)
+    again = printed(["export", log, "--format", "parquet", "--output", tables], capsys)
     assert again.startswith("0 closed sessions written")
 
 
@@ -53,7 +53,7 @@ def test_tables_answer_what_the_log_answers(
     dinner: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tables = str(tmp_path / "tables")
-    printed(["export", str(dinner), "--format", "parquet", "--to", tables, "--records"], capsys)
+    printed(["export", str(dinner), "--format", "parquet", "--output", tables, "--records"], capsys)
     sources = tables, str(dinner)
     for options in (["--forks"], ["--explain", "menu"], ["--compare", "menu,chef", "--json"]):
         answers = []
@@ -71,7 +71,7 @@ def test_what_tables_cannot_answer_is_refused(
 ) -> None:
     tables = str(tmp_path / "tables")
     export = ["export", str(dinner), "--format", "parquet"]
-    printed([*export, "--to", tables, "--records"], capsys)
+    printed([*export, "--output", tables, "--records"], capsys)
     for arguments, why in (
         (["report", tables, "--agreement"], f"{tables} holds scored sessions"),
         (["report", tables, "--sensitivity"], f"{tables} holds scored sessions"),
@@ -80,7 +80,7 @@ def test_what_tables_cannot_answer_is_refused(
             ["report", tables, "--rounds", "human-turn"],
             f"{tables} holds no closed sessions with rou",
         ),
-        (export, "--format parquet writes all closed sessions into a directory: name it by --to"),
+        (export, "--format parquet writes a directory: name it with --output"),
         (["export", str(dinner), "--follow"], "--follow and --records are for --format parquet"),
     ):
         assert main(arguments) == 2

@@ -83,7 +83,7 @@ def test_lists_reports_and_tables_go_by_tags(
 def test_tags_are_columns_of_exported_tables(reviewed: Path, tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     directory = tmp_path / "tables"
-    assert main(["export", str(reviewed), "--format", "parquet", "--to", str(directory)]) == 0
+    assert main(["export", str(reviewed), "--format", "parquet", "--output", str(directory)]) == 0
     rows = [
         row
         for file in (directory / "sessions").rglob("*.parquet")
@@ -114,7 +114,7 @@ def test_agreement_compares_reviewers_with_each_other_and_with_judges(
     [
         (["--tag", "slow"], "--reviewer"),
         (["--reviewer", "anna"], "--comment"),
-        (["--rating", "7", "--reviewer", "anna"], "1 to 5"),
+        (["--rating", "7", "--reviewer", "anna"], "at most 5"),
         (["--round", "1"], "--round"),
         (["--untag", "slwo", "--reviewer", "ben"], "'slow'"),
     ],

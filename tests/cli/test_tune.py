@@ -96,7 +96,7 @@ def test_what_is_no_setting_is_refused_in_a_line(
     [
         (["tune", "nothing"], "unknown task 'nothing'"),
         (["tune", "travel", "--users", "grumpy"], "--users: unknown value 'grumpy'"),
-        (["tune", "travel", "--price", "inf"], "--price expects at most 1000, got 'inf'"),
+        (["tune", "travel", "--price", "inf"], "--price expects at most 1, got 'inf'"),
         (["tune", "travel", "--seeds", "a"], "--seeds expects whole numbers"),
         (["tune", "travel", "--output", "no/such/place.toml"], "no/such"),
     ],

@@ -36,7 +36,7 @@ class Everybody:
 
     def answer(self, request: ModelRequest) -> ModelReply | str:
         system, prompt = request.messages[0].content, request.messages[-1].content
-        role = "human" if system.startswith("You play a person") else "agent"
+        role = "human" if system.startswith("You play ") else "agent"
         if "While you were at that, there was news" in prompt:
             self.reconsidered += 1
             return "1"

@@ -17,7 +17,7 @@ def play(body: Body) -> Answer:
     system, prompt = messages[0]["content"], messages[1]["content"]
     if "While you were at that, there was news" in prompt:
         return Answer(text="Go on")
-    if system.startswith("You play a person"):
+    if system.startswith("You play "):
         return _play_user(system, prompt)
     return _play_agent(prompt, alone="You work alone" in system)
 

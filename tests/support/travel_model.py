@@ -56,7 +56,7 @@ def play(body: Body, agent: Callable[[], AgentMind] = lambda: travel_agent(USUAL
         return Answer(text="Go on")
     if messages[0]["role"] == "system":
         tools = [tool["function"]["name"] for tool in body.get("tools") or ()]
-        person = messages[0]["content"].startswith("You play a person")
+        person = messages[0]["content"].startswith("You play ")
         if person:
             return _play_user(messages[0]["content"], prompt, tools)
         return _play_agent(messages[0]["content"], prompt, tools, agent())

@@ -108,7 +108,7 @@ def test_the_command_closes_them(
     assert "1 session would be closed" in err
     assert "0 sessions closed" in err
     assert main(["close", str(path), "--idle", "soon"]) == 2
-    assert "90s, 30m, 12h or 7d, got 'soon'" in capsys.readouterr().err
+    assert "90s, 30m, 12h, 90d or 2w, got 'soon'" in capsys.readouterr().err
 
 
 def test_states_that_are_not_used_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -153,7 +153,9 @@ class Client:
             try:
                 with anyio.fail_after(_PATIENCE):
                     answer = await self._once(request, manner if not number else PLAIN)
-            except (ConnectionError, TimeoutError):
+            except (
+                OSError
+            ):  # also if the other end has gone before this one says that it sends no more
                 tried()
                 self.drop()
             else:

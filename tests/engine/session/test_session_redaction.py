@@ -133,5 +133,5 @@ def test_patterns_come_out_of_a_file(tmp_path: Path) -> None:
     file.write_text("(", encoding="utf-8")
     with pytest.raises(InvalidInput, match=re.escape("pattern 1: '(' is not valid")):
         redaction_of(str(file))
-    with pytest.raises(InvalidInput, match="takes default, off or a file of patterns"):
+    with pytest.raises(InvalidInput, match="expects default, off or a file of patterns"):
         redaction_of(str(tmp_path / "none"))
