@@ -152,7 +152,7 @@ def test_a_session_that_was_stopped_is_continued_without_the_stop(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     log = tmp_path / "stopped.db"
-    people = "proactive+strictness=1"
+    people = "proactive+strictness=2"
     run = f"run travel --agents one-stage --users {people} --instances 2 --seed 7 --stop-at 2"
     assert main([*run.split(), "--log", str(log)]) == 0
     report = measured(log, capsys=capsys)

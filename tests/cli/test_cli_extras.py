@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 
 COMMANDS = {
     "bundle LOG --output OUT --licence CC0-1.0": "analytics",
-    "export LOG --format parquet --to OUT": "analytics",
+    "export LOG --format parquet --output OUT": "analytics",
     "export LOG --format sessions --to parquet --output OUT": "analytics",
     "report TABLES": "analytics",
     "report LOG --figures OUT": "plots",
@@ -54,7 +54,7 @@ def test_a_missing_extra_is_named_in_one_line(
     )
     (tmp_path / "MAPPING").write_text(mapping, encoding="utf-8")
     shutil.copy(dinner, tmp_path / "LOG")
-    write_tables = f"export {dinner} --format parquet --to {tmp_path / 'TABLES'}"
+    write_tables = f"export {dinner} --format parquet --output {tmp_path / 'TABLES'}"
     assert main(write_tables.split()) == 0
     before = sorted(tmp_path.rglob("*"))
     hidden = hide_extras(ROOT, (), tmp_path_factory.mktemp("without"))

@@ -234,7 +234,7 @@ def test_chats_without_an_output_have_a_default_and_outputs_have_none(
     assert "resolution@" in out + err
     assert "scoring by resolution" in err
     assert refused(capsys, menus).startswith(
-        "say what to score by: --scorers NAMES, or --judge-model MODEL"
+        "say what to score by: --scorers SCORERS, or --judge-model MODEL"
     )
 
 

@@ -291,7 +291,7 @@ async def test_where_there_is_nothing_to_fork_it_says_so() -> None:
 
 async def test_a_session_that_was_stopped_is_not_forked_after_the_stop() -> None:
     def stopped() -> Session:
-        session = planned("one-stage", 2, user="proactive+strictness=1")
+        session = planned("one-stage", 2, user="proactive+strictness=2")
         stop = ToleranceStop(session.id, 2)
         return msgspec.structs.replace(session, stop=stop)
 

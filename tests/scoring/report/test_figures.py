@@ -248,7 +248,7 @@ def test_the_curve_is_drawn_against_the_effort_of_the_report(tmp_path: Path) -> 
         "tokens.svg",
         "ratio.svg",
     ]
-    caption = (tmp_path / "curve-read.txt").read_text("utf-8")
+    caption = (tmp_path / "curve-tokens_read.txt").read_text("utf-8")
     assert caption.startswith("Utility against tokens")
 
 
