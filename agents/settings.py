@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from ..engine.errors import InvalidInput
+from ..engine.events import JSON
 from ..engine.settings import mismatch
 from ..engine.task import Cell, Setting
 from ..scoring.control_rules import ControlRules
@@ -47,8 +48,16 @@ def agent_settings(cell: Cell, setting: Setting) -> AgentSettings:
     if variant is None:
         return AgentSettings()
     try:
-        return msgspec.convert(variant.settings, AgentSettings)
+        return msgspec.convert(_renamed(variant.settings), AgentSettings)
     except msgspec.ValidationError as error:
         raise InvalidInput(
             f"the settings of agent {cell.agent} are not valid: {mismatch(error)}"
         ) from None
+
+
+def _renamed(settings: Mapping[str, JSON]) -> Mapping[str, JSON]:
+    """The settings under their present names: older logs call it *defer* if the agent yields."""
+    rules = settings.get("rules")
+    if isinstance(rules, Mapping) and rules.get("first") == "defer":
+        return {**settings, "rules": {**rules, "first": "yield"}}
+    return settings

@@ -254,7 +254,7 @@ class Training:
 _ALWAYS: Final = 12  # no limit, in rounds
 _SPENT: Final = (60, 660)  # seconds; the upper end means unlimited
 _SHOW: Final = 3  # rounds of questions before an early draft; 0 means none
-_FIRST: Final[tuple[First, ...]] = ("ask", "defer", "follow")
+_FIRST: Final[tuple[First, ...]] = ("ask", "yield", "follow")
 _WARM_UP: Final = 12  # trials before the sampler learns from them, and any is broken off
 
 BEGIN_WITH: Final = (

@@ -22,15 +22,15 @@ For work on an output the rules are, the first that applies:
 1. *hand over* if no tolerance is left, or if the effort since the last gain exceeds the budget.
 2. Before the first output: *ask*, as long as questions are answered and within their limit; then
    *act* on the answers so far, since without an output there is nothing to judge. With the first
-   output, *defer*: a human who sees something knows best what is wrong with it
+   output, *yield*: a human who sees something knows best what is wrong with it
    (``ControlRules.first`` changes that). With ``ControlRules.show`` an early draft is put up in between, and the questions
    continue with it: until they end, it does not count as the first output.
-3. *Defer* if utility is high enough, if the human has spent as much effort as they should be
+3. *Yield* if utility is high enough, if the human has spent as much effort as they should be
    asked for, or if they write less and less. Each applies only if the rules set a limit for it.
 4. If the human defers (does not answer a question, asks for just "something better"): *act* if the
    agent had the lead; *ask* something concrete if the human had it. ``insist`` allows for more
    questions that go unanswered, and after ``keep`` deferrals the agent leads for good.
-5. Win-stay, lose-shift. After a round that gained, keep the lead: *ask* if the agent has it, *defer*
+5. Win-stay, lose-shift. After a round that gained, keep the lead: *ask* if the agent has it, *yield*
    if the human has. After ``persist`` rounds in a row that gained nothing, change it. A round counts as
    soon as it has gained; or when it is over; or when the agent reports that it has no more to do in it
    (``Controller.work_done``), so that the advice applies to the message that ends its turn.
@@ -59,7 +59,7 @@ from .trajectory.updates import (
 
 __all__ = ("Controller", "advise")
 
-Lead: TypeAlias = Literal["ask", "defer"]
+Lead: TypeAlias = Literal["ask", "yield"]
 
 
 @final
@@ -335,14 +335,14 @@ class Controller:
         elif now.deferred:
             # A question that was not answered is not followed by another, unless the rules insist.
             asked = before.lead == "ask" and self._deferred(index) >= self.rules.insist
-            now.lead, now.why = "defer" if asked else "ask", "the human would rather not lead"
+            now.lead, now.why = "yield" if asked else "ask", "the human would rather not lead"
         elif self._gained(index):
             now.lead = before.lead
             now.why = "the last answer paid" if now.lead == "ask" else "what the human said paid"
         elif not now.over or self._fruitless(index) < self.rules.persist:
             now.lead, now.why = before.lead, before.why
         elif before.lead == "ask":
-            now.lead = "defer"
+            now.lead = "yield"
             now.why = "the last answer changed nothing; the human may know what matters"
         else:
             now.lead, now.why = "ask", "what the human said changed nothing"
@@ -350,7 +350,7 @@ class Controller:
     def _first(self) -> Lead:
         """The side that leads after the first output."""
         if self.rules.first == "follow":
-            return "defer" if self._volunteered else "ask"
+            return "yield" if self._volunteered else "ask"
         return self.rules.first
 
     def _is_passive(self, index: int) -> bool:
@@ -408,7 +408,7 @@ class Controller:
             return self._begin()
         before = self._rounds[-2] if len(self._rounds) > 1 else None
         asked = before is not None and before.output and before.lead == "ask"
-        if asked and now.deferred and now.lead == "defer":
+        if asked and now.deferred and now.lead == "yield":
             return "act", "the human waved the question away"
         return self._spared() or (now.lead, now.why)
 
@@ -423,14 +423,14 @@ class Controller:
         rules, now = self.rules, self._rounds[-1]
         passive = self._is_passive(len(self._rounds) - 1)
         if rules.asks is not None and self._asks >= rules.asks and not passive:
-            return "defer", "enough was asked, and the human knows what matters"
+            return "yield", "enough was asked, and the human knows what matters"
         if rules.enough is not None and now.utility >= rules.enough:
-            return "defer", "the output is good enough, as far as is known"
+            return "yield", "the output is good enough, as far as is known"
         if rules.spent is not None and now.effort >= rules.spent:
-            return "defer", f"the human has spent {now.effort:g} {rules.measure} on it"
+            return "yield", f"the human has spent {now.effort:g} {rules.measure} on it"
         before = self._rounds[-2].written if len(self._rounds) > 1 else 0.0
         if before and now.written - before < rules.pace * before / (len(self._rounds) - 1):
-            return "defer", "the human writes less and less"
+            return "yield", "the human writes less and less"
         return None
 
     def _begin(self) -> tuple[Move, str]:

@@ -11,18 +11,18 @@ from .trajectory.effort import MEASURES
 
 __all__ = ("Advice", "ControlRules", "First", "Move")
 
-Move: TypeAlias = Literal["act", "ask", "defer", "hand over", "answer", "confirm", "escalate"]
+Move: TypeAlias = Literal["act", "ask", "yield", "hand over", "answer", "confirm", "escalate"]
 """The moves that an agent may make next.
 
-``act``: continue on its own judgement. ``ask``: ask the human something concrete. ``defer``: show
+``act``: continue on its own judgement. ``ask``: ask the human something concrete. ``yield``: show
 the output, ask nothing, and let the human lead. ``hand over``: say that it can do no more, and
 leave the work to the human. Work without an output has ``answer``, ``ask``, ``confirm`` and
 ``escalate``, see ``chat_control``.
 """
 
 
-First: TypeAlias = Literal["ask", "defer", "follow"]
-"""The side that leads after the first output: the agent (``ask``), the human (``defer``), or, with
+First: TypeAlias = Literal["ask", "yield", "follow"]
+"""The side that leads after the first output: the agent (``ask``), the human (``yield``), or, with
 ``follow``, the human if they have taken the lead."""
 
 
@@ -39,7 +39,7 @@ class ControlRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         asks: questions altogether, after which nothing more is asked, once there is an output; except of a
             human who would rather be asked, see ``keep``. None for no such limit.
         first: the side that leads after the first output: the agent (``ask``), the human
-            (``defer``), or the human only if they have said something unasked by then (``follow``).
+            (``yield``), or the human only if they have said something unasked by then (``follow``).
         gain: the smallest rise of utility that counts as a gain.
         persist: rounds without a gain in a row after which the lead changes.
         insist: deferrals in a row after which a question is not followed by another, once there is an
@@ -64,7 +64,7 @@ class ControlRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     unanswered: int = 2
     show: int | None = None
     asks: int | None = None
-    first: First = "defer"
+    first: First = "yield"
     gain: float = 0.01
     persist: int = 1
     insist: int = 1

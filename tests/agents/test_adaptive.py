@@ -96,8 +96,8 @@ async def decided(agent: Adaptive, view: View) -> tuple[str, Decision]:
         ("h", None, ASKED, "Ask: there is no output yet"),
         ("hah", ControlRules(questions=1), WORK, "Act: enough was asked"),
         ("havav", None, WORK, "Act: the human waves questions away"),
-        ("hd", None, REPORTED, "Defer: there is a first output"),
-        ("hdahd", None, REPORTED, "Defer: what the human said paid"),
+        ("hd", None, REPORTED, "Yield: there is a first output"),
+        ("hdahd", None, REPORTED, "Yield: what the human said paid"),
         ("hdah", None, ASKED, "Ask: what the human said changed nothing"),
         (
             "hdahah",
@@ -147,7 +147,7 @@ def test_each_update_of_the_output_is_a_gain_to_it_whoever_scores(config: dict[s
         script.agent("Done.")
         advice = expected.look(seen(script.records), worked=True)
     assert advice is not None
-    assert advice.move == "defer"
+    assert advice.move == "yield"
     assert advice.why == "what the human said paid"
 
 
@@ -167,7 +167,7 @@ def followed(*estimates: float, said: str = "") -> Advice:
 
 def test_what_it_estimates_decides_whether_an_update_was_a_gain() -> None:
     paid = followed(0.2, 0.4)
-    assert (paid.move, paid.why) == ("defer", "what the human said paid")
+    assert (paid.move, paid.why) == ("yield", "what the human said paid")
     in_vain = followed(0.2, 0.21)
     assert (in_vain.move, in_vain.why) == ("ask", "what the human said changed nothing")
     assert paid.slope == pytest.approx(0.2)  # utility per round that the human led
@@ -230,11 +230,11 @@ def test_whoever_answers_is_asked_so_much_and_whoever_would_rather_not_lead_is_a
         assert advice is not None
         return advice.move
 
-    assert [move(steps) for steps in ("hd", "hdqh", "hdqhqh")] == ["ask", "ask", "defer"]
+    assert [move(steps) for steps in ("hd", "hdqh", "hdqhqh")] == ["ask", "ask", "yield"]
     assert [move(steps) for steps in ("hdqv", "hdqvqh", "hdqvqhqh")] == ["ask", "ask", "ask"]
 
 
-@pytest.mark.parametrize(("steps", "move"), [("hahd", "ask"), ("hhd", "defer"), ("hvd", "ask")])
+@pytest.mark.parametrize(("steps", "move"), [("hahd", "ask"), ("hhd", "yield"), ("hvd", "ask")])
 def test_whoever_says_something_unasked_may_lead(steps: str, move: str) -> None:
     """``ha``: an answer to a question is none; nor is a vague word."""
     advice = Estimate(ControlRules(first="follow")).look(played(steps.replace("a", "q")))

@@ -149,7 +149,7 @@ def test_the_chat_service(root: Path, tmp_path: Path) -> None:
         assert {advice["move"] for advice in found["Advice"]} <= {
             "act",
             "ask",
-            "defer",
+            "yield",
             "hand over",
         }
         asked = 0

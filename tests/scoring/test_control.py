@@ -71,20 +71,20 @@ class Story:
         ("ha va v", "act", "the human waves questions away"),
         ("ha va h", "ask", "there is no output yet"),
         # the lead after the first output
-        ("hsd", "defer", "there is a first output to look at"),
-        ("hsda h", "defer", "there is a first output to look at"),
-        ("hsda hd", "defer", "what the human said paid"),
+        ("hsd", "yield", "there is a first output to look at"),
+        ("hsda h", "yield", "there is a first output to look at"),
+        ("hsda hd", "yield", "what the human said paid"),
         ("hsda hw", "ask", "what the human said changed nothing"),
         ("hsda ha h", "ask", "what the human said changed nothing"),
         ("hsda hwa h", "ask", "what the human said changed nothing"),
         ("hsda hwa hd", "ask", "the last answer paid"),
-        ("hsda hwa hw", "defer", "the last answer changed nothing"),
-        ("hsda ha ha h", "defer", "the last answer changed nothing"),
-        ("hsda ha ha hd", "defer", "what the human said paid"),
+        ("hsda hwa hw", "yield", "the last answer changed nothing"),
+        ("hsda ha ha h", "yield", "the last answer changed nothing"),
+        ("hsda ha ha hd", "yield", "what the human said paid"),
         # the human would rather not
         ("hsda v", "ask", "the human would rather not lead"),
         ("hsda va v", "act", "the human waved the question away"),
-        ("hsda va va h", "defer", "the human would rather not lead"),
+        ("hsda va va h", "yield", "the human would rather not lead"),
         # no tolerance left
         ("hsda ha ha ha h", "hand over", "3 unproductive rounds in a row"),
         ("hsda ha ha ha hd", "hand over", "3 unproductive rounds in a row"),
@@ -122,7 +122,7 @@ def test_an_estimate_counts_where_nobody_measures_utility() -> None:
     assert story.controller.advice.move == "ask"
     advice = story.controller.estimated(0.8)
     assert advice is not None
-    assert (advice.move, advice.why) == ("defer", "the output is good enough, as far as is known")
+    assert (advice.move, advice.why) == ("yield", "the output is good enough, as far as is known")
     assert advice.slope == pytest.approx(0.8)
 
 
@@ -172,18 +172,18 @@ def test_the_slope_is_taken_over_a_window() -> None:
         (ControlRules(tolerance=1), "hdahah", "hand over"),
         (ControlRules(tolerance=9), "hdahahahah", "ask"),
         (ControlRules(budget=1.0), "hdahah", "hand over"),
-        (ControlRules(persist=2), "hdahw", "defer"),
+        (ControlRules(persist=2), "hdahw", "yield"),
         (ControlRules(persist=2), "hdahwahw", "ask"),
         (ControlRules(insist=2), "hdahwav", "ask"),
         (ControlRules(insist=2), "hdahwavav", "act"),
         (ControlRules(keep=1), "hdav", "ask"),
         (ControlRules(keep=1), "hdavahw", "ask"),
-        (ControlRules(keep=2), "hdavahw", "defer"),
-        (ControlRules(first="ask", spent=3.0), "hdahdahd", "defer"),
+        (ControlRules(keep=2), "hdavahw", "yield"),
+        (ControlRules(first="ask", spent=3.0), "hdahdahd", "yield"),
         (ControlRules(first="ask", spent=4.0), "hdahdahd", "ask"),
         (ControlRules(first="ask", pace=0.9), "hdahdas", "ask"),
-        (ControlRules(first="ask", pace=2.0), "hdahd", "defer"),
-        (ControlRules(budget=3.0, measure="acts"), "hdahhh", "defer"),
+        (ControlRules(first="ask", pace=2.0), "hdahd", "yield"),
+        (ControlRules(budget=3.0, measure="acts"), "hdahhh", "yield"),
         (ControlRules(budget=2.0, measure="acts"), "hdahhh", "hand over"),
     ],
 )
@@ -261,7 +261,7 @@ def test_ratings_decide_on_tolerance_where_there_are_any() -> None:
         story.play("a")
     assert (story.play("").left, story.play("").move) == (0, "hand over")
     story.take(story.script.rated(3, 4, judge="j@1"))  # corrected
-    assert (story.play("").left, story.play("").move) == (3, "defer")
+    assert (story.play("").left, story.play("").move) == (3, "yield")
 
 
 # --- streams -------------------------------------------------------------------------------------
@@ -301,7 +301,7 @@ async def test_advice_for_all_sessions_of_a_stream() -> None:
                     yield update
 
     found = [(advice.session, advice.round, advice.move) async for advice in advise(updates())]
-    assert found == [("a", 2, "defer"), ("b", 2, "defer")]
+    assert found == [("a", 2, "yield"), ("b", 2, "yield")]
 
 
 async def test_a_session_is_followed_from_its_beginning() -> None:
@@ -325,7 +325,7 @@ def test_whatever_happens_it_has_advice_that_explains_itself(
     story = Story(rules)
     for step in steps:
         advice = story.play(step)
-        assert advice.move in ("act", "ask", "defer", "hand over")
+        assert advice.move in ("act", "ask", "yield", "hand over")
         assert advice.why
         assert 0 <= advice.left <= 3
         assert advice.since_gain >= 0
