@@ -28,7 +28,6 @@ __all__ = ("main", "pages")
 FOLDER: Final = Path(__file__).resolve().parents[1] / "docs" / "reference"
 _MADE: Final = "<!-- Made by python -m duolog.benchmarks.reference; edit the program instead. -->"
 _HIDDEN: Final = ("--help",)
-_SCHEMAS: Final = "#/components/schemas/"
 
 
 def main() -> None:

@@ -141,9 +141,8 @@ class SessionList:
             if self._whole:
                 self.looked = self.revision = len(index)
             elif not self._begun and isinstance(index.log, Ranked):
-                with anyio.CancelScope(
-                    shield=True
-                ):  # one query, which would else begin anew each time
+                # One query: each page that does not wait for it would otherwise begin it again.
+                with anyio.CancelScope(shield=True):
                     await self._ask(index.log)
             elif self._begun:
                 changed = await index.changed_since(self._noticed) or ()

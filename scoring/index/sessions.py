@@ -60,13 +60,12 @@ class SessionIndex:
         self._recent: OrderedDict[int, int] = OrderedDict()  # place to position, the latest last
         self._began = 0  # position after which changes are in there
         self._values: dict[str, Counter[str]] = {}
-        self._counted = 0  # sessions in the values, the first ones,
-        self._upto = 0  # when they were counted: the position of the log
+        self._counted = 0  # how many of the first sessions are in the values
+        self._upto = 0  # position of the log when they were counted
         self._firsts: dict[int, int] = {}  # position of the first record by place, if it is known
         self._touched: dict[str, int] = {}  # sessions whose summaries have to be read again
-        self._turned: dict[
-            str, dict[str, int]
-        ] = {}  # when they were opened or closed: kind and position
+        # Positions at which they were opened or closed, by kind.
+        self._turned: dict[str, dict[str, int]] = {}
         self._due = anyio.Event()
         self._news = anyio.Event()
 

@@ -1,4 +1,4 @@
-"""Stop advice in a fleet, second by second: who delivers when, and up to where all is delivered."""
+"""Stop advice in a fleet, second by second: which process delivers it, and how far delivery has come."""
 
 from __future__ import annotations
 

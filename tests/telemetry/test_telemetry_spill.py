@@ -810,7 +810,7 @@ STEPS = st.lists(
     st.sampled_from(["s", "t", "s", "t", "goes", "unsure", "returns", "waits", "killed", "closes"]),
     max_size=25,
 )
-"""A message of a session; what the store does; a wait; or how the process ends, and another begins."""
+"""A message of a session, a state of the store, a wait, or an end of the process before another begins."""
 
 
 @given(steps=STEPS)

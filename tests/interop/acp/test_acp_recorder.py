@@ -140,11 +140,11 @@ def test_a_turn_with_a_plan_a_question_and_an_edit(log: SyncLog) -> None:
     talk.says("I will ", "add ", "it.")
     call: dict[str, JSON] = {"toolCallId": "c", "title": "Edit a.py", "kind": "edit"}
     talk.update("tool_call", **call, status="pending")
-    talk.update("tool_call_update", toolCallId="c", rawInput={"path": "/work/a.py"})
+    talk.update("tool_call_update", toolCallId="c", rawInput={"path": "/home/ann/a.py"})
     params: dict[str, JSON] = {"sessionId": SESSION, "toolCall": call, "options": OPTIONS}
     chosen: JSON = {"outcome": "selected", "optionId": "a"}
     talk.call(AGENT, "session/request_permission", params, {"outcome": chosen})
-    diff: JSON = {"type": "diff", "path": "/work/a.py", "oldText": None, "newText": "hi\n"}
+    diff: JSON = {"type": "diff", "path": "/home/ann/a.py", "oldText": None, "newText": "hi\n"}
     content: JSON = [{"type": "content", "content": {"type": "text", "text": "written"}}, diff]
     talk.update("tool_call_update", toolCallId="c", status="completed", content=content)
     talk.says("Done.")
@@ -182,14 +182,14 @@ def test_a_turn_with_a_plan_a_question_and_an_edit(log: SyncLog) -> None:
     plan, edit = [one for one in found if isinstance(one, ActionTaken)]
     assert plan.name == "update_plan"
     assert edit.name == "edit"
-    assert edit.arguments == {"title": "Edit a.py", "input": {"path": "/work/a.py"}}
+    assert edit.arguments == {"title": "Edit a.py", "input": {"path": "/home/ann/a.py"}}
     given = next(one for one in found if isinstance(one, ApprovalGiven))
     assert (given.asked, given.approved, given.comment) == (8, True, "Always allow")
     done = [one for one in found if isinstance(one, ActionResolved)][1]
     assert (done.action, done.outcome, done.observation) == (7, "ok", "written")
     file = next(one for one in found if isinstance(one, SnapshotTaken))
-    assert file.content == {"/work/a.py": "hi\n"}
-    assert file.shown == {"/work/a.py": "@@ -0,0 +1 @@\n+hi"}
+    assert file.content == {"/home/ann/a.py": "hi\n"}
+    assert file.shown == {"/home/ann/a.py": "@@ -0,0 +1 @@\n+hi"}
     used = next(one for one in found if isinstance(one, ModelCalled))
     assert (used.tokens.prompt, used.tokens.completion, used.cost) == (9, 3, 0.5)
 
@@ -336,20 +336,20 @@ def test_files_are_whole_though_diffs_are_parts(log: SyncLog) -> None:
     talk = Talk()
     talk.begin()
     talk.prompt("Edit")
-    talk.edits("1", "/work/a.py", None, "one\ntwo\nthree\n")
-    talk.edits("2", "/work/a.py", "two", "2")
-    write: dict[str, JSON] = {"sessionId": SESSION, "path": "/work/b.py", "content": "b\n"}
+    talk.edits("1", "/home/ann/a.py", None, "one\ntwo\nthree\n")
+    talk.edits("2", "/home/ann/a.py", "two", "2")
+    write: dict[str, JSON] = {"sessionId": SESSION, "path": "/home/ann/b.py", "content": "b\n"}
     talk.call(AGENT, "fs/write_text_file", write, {})
-    talk.edits("3", "/work/b.py", None, "b\n")  # which was written already
+    talk.edits("3", "/home/ann/b.py", None, "b\n")  # which was written already
     read: dict[str, JSON] = {"sessionId": SESSION, "path": "/work/c.py"}
     talk.call(AGENT, "fs/read_text_file", read, {"content": "x = 1\ny = 2\n"})
     talk.edits("4", "/work/c.py", "y = 2", "y = 3")
     found = [one.content for one in events(talk.record(log)) if isinstance(one, SnapshotTaken)]
     texts = [edit for one in found if isinstance(one, dict) for edit in one.items()]
     assert texts == [
-        ("/work/a.py", "one\ntwo\nthree\n"),
-        ("/work/a.py", "one\n2\nthree\n"),
-        ("/work/b.py", "b\n"),
+        ("/home/ann/a.py", "one\ntwo\nthree\n"),
+        ("/home/ann/a.py", "one\n2\nthree\n"),
+        ("/home/ann/b.py", "b\n"),
         ("/work/c.py", "x = 1\ny = 3\n"),
     ]
 
@@ -457,7 +457,7 @@ def story() -> list[tuple[int, bytes]]:
     talk = Talk()
     talk.begin()
     prompt = talk.prompt("Fix it")
-    talk.edits("1", "/work/a.py", None, "hi\n")
+    talk.edits("1", "/home/ann/a.py", None, "hi\n")
     call: JSON = {"toolCallId": "2", "title": "rm"}
     params: dict[str, JSON] = {"sessionId": SESSION, "toolCall": call, "options": OPTIONS}
     talk.call(AGENT, "session/request_permission", params, {"outcome": {"outcome": "cancelled"}})
