@@ -167,11 +167,11 @@ def test_the_changelog_begins_with_the_version(root: Path) -> None:
 
 
 def test_the_version_stands_in_one_place(root: Path) -> None:
-    """But for the changelog, and for data that say which version wrote them: of tests, and fitted rules."""
+    """But for the changelog, the citation, and data that say which version wrote them: of tests, and fitted rules."""
     tracked = run("git", "grep", "-lF", duolog.__version__, where=root).splitlines()
     elsewhere = {name for name in tracked if not name.startswith("tests/")}
     elsewhere -= {str(path.relative_to(root)) for path in root.glob("examples/*/control.toml")}
-    assert elsewhere <= {"_version.py", "CHANGELOG.md"}
+    assert elsewhere <= {"_version.py", "CHANGELOG.md", "CITATION.cff"}
 
 
 @pytest.mark.parametrize("number", range(1, 1 + max(event.schema for event in EVENTS.values())))
