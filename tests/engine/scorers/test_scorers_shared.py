@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
 from pathlib import Path
@@ -161,21 +162,21 @@ async def test_what_is_there_and_what_comes_is_scored_and_not_looked_at_again(pa
 
 
 async def test_processes_divide_the_sessions_and_take_over_from_who_leaves(path: str) -> None:
-    names = [f"s{number}" for number in range(12)]
+    later = [f"later{number}" for number in range(4)]
     marks = Marks(), Marks()
     async with open_log(path) as one, open_log(path) as other:
         scorers = following(one, marks[0]), following(other, marks[1])
         async with running(scorers[1]):
             async with running(scorers[0]):
                 await until(lambda: {s.statistics().processes for s in scorers} == {2})
-                await record(one, *names[:8])
+                divided = [_sessions_of(scorer, 4) for scorer in scorers]
+                await record(one, *divided[0], *divided[1])
                 await settled(*scorers)
-            await record(other, *names[8:])
+            await record(other, *later)
             await settled(scorers[1])
-        assert await measured_once(other, *names)
+        assert await measured_once(other, *divided[0], *divided[1], *later)
     sessions = [{session for session, _ in one.seen} for one in marks]
-    assert all(sessions)
-    assert sessions[0].isdisjoint({*names[8:]})
+    assert sessions == [{*divided[0]}, {*divided[1], *later}]
 
 
 async def test_who_was_taken_for_dead_loses_nothing_and_doubles_nothing(path: str) -> None:
@@ -212,16 +213,14 @@ async def test_who_was_killed_in_the_middle_is_continued_where_its_checkpoint_is
 
 
 async def test_the_checkpoint_waits_for_the_sessions_of_other_processes(path: str) -> None:
-    names = [f"s{number}" for number in range(12)]
-    held, free = Marks(at=("s0", 3)), Marks()
+    held, free = Marks(), Marks()
     async with open_log(path) as one, open_log(path) as other:
         scorers = following(one, held), following(other, free)
         async with running(*scorers):
             await until(lambda: {s.statistics().processes for s in scorers} == {2})
-            other_first = next(
-                name for name in names if name != "s0" and not _is_of(scorers[0], name)
-            )
-            held.at = next((name, 3) for name in names if _is_of(scorers[0], name))
+            divided = [_sessions_of(scorer, 6) for scorer in scorers]
+            names = [*divided[0], *divided[1]]
+            held.at = divided[0][0], 3
             await record(one, *names)
             await held.reached.wait()
             await until(lambda: not scorers[1].statistics().waiting)
@@ -229,7 +228,7 @@ async def test_the_checkpoint_waits_for_the_sessions_of_other_processes(path: st
             name, version = held.at
             unmeasured = (await anext(one.read(name, after_version=version - 1))).position
             assert await one.checkpoint(*KEY) < unmeasured
-            assert (other_first, 1) in free.seen
+            assert (divided[1][0], 1) in free.seen
             held.go_on.set()
             await settled(*scorers)
 
@@ -244,9 +243,12 @@ async def test_the_checkpoint_waits_for_the_sessions_of_other_processes(path: st
     assert {name for name, _ in held.seen}.isdisjoint(name for name, _ in free.seen)
 
 
-def _is_of(scorer: ScorerDriver, session: str) -> bool:
+def _sessions_of(scorer: ScorerDriver, how_many: int) -> list[str]:
+    """Names of sessions that fall to this process: which do depends on its own, partly random, name."""
     division = scorer._division
-    return division is not None and division.wait(session, 1) is not None
+    assert division is not None
+    theirs = (f"s{n}" for n in itertools.count() if division.wait(f"s{n}", 1) is not None)
+    return list(itertools.islice(theirs, how_many))
 
 
 class Writers:
