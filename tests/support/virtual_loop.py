@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import selectors
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from functools import partial, wraps
+from typing import ParamSpec, TypeVar
 
 import anyio
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -39,3 +41,14 @@ class _JumpingSelector(selectors.DefaultSelector):
 def run(main: Callable[[], Awaitable[T]]) -> T:
     """Runs a coroutine in virtual time."""
     return anyio.run(main, backend_options={"loop_factory": VirtualLoop})
+
+
+def in_virtual_time(test: Callable[P, Awaitable[None]]) -> Callable[P, None]:
+    """Has a test run in virtual time, in which a busy machine is never late. For tests that use no threads:
+    time passes whenever the loop itself has nothing to do."""
+
+    @wraps(test)
+    def run_it(*arguments: P.args, **options: P.kwargs) -> None:
+        run(partial(test, *arguments, **options))
+
+    return run_it

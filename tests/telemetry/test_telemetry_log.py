@@ -460,6 +460,9 @@ async def test_closing_does_not_wait_for_ever() -> None:
         await s.human.says("written", durable=True)
         gate.fail(lambda session, drafts, stream: LogUnavailable("full"))
         await s.human.says("lost")
+        with anyio.fail_after(120):
+            while not log.recorder.statistics().retries:  # noqa: ASYNC110  (nobody tells)
+                await anyio.sleep(0.001)
     assert [(part.session, part.events, part.error) for part in log.unwritten] == [("s", 1, "full")]
     await log.aclose()
 

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import socket
+import sqlite3
 import tempfile
 import time
 from collections import deque
@@ -565,21 +566,20 @@ def test_servers_have_spill_files_by_default() -> None:
 
 async def test_an_unknown_host_and_a_closed_port(tmp_path: Path) -> None:
     pytest.importorskip("asyncpg")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     spill = Spill(directory=tmp_path)
     with pytest.raises(LogUnavailable, match="no such host"):
         async with duolog.open("postgresql://u@no-such-host.invalid/db", spill=spill):
             pass
-    url = f"postgresql://u@127.0.0.1:{port}/db"
-    with pytest.raises(LogAway):
-        async with duolog.open(url, spill=spill, strict=True):
-            pass
-    async with duolog.open(url, spill=spill, deadline=0.0) as log:
-        with anyio.fail_after(120):
-            await (await log.session("s")).human.says("hello")
-    assert log.unwritten[0].spilled == 2
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and does not listen
+        url = f"postgresql://u@127.0.0.1:{taken.getsockname()[1]}/db"
+        with pytest.raises(LogAway):
+            async with duolog.open(url, spill=spill, strict=True):
+                pass
+        async with duolog.open(url, spill=spill, deadline=0.0) as log:
+            with anyio.fail_after(120):
+                await (await log.session("s")).human.says("hello")
+        assert log.unwritten[0].spilled == 2
 
 
 async def test_a_session_opens_at_once_while_reads_hang(gate: Gate, tmp_path: Path) -> None:
@@ -748,13 +748,17 @@ async def test_a_log_in_a_file_marks_a_kill_without_spill_files(tmp_path: Path) 
     dying, later = tmp_path / "dying", tmp_path / "later"
     dying.mkdir()
     later.mkdir()
-    async with duolog.open(f"sqlite:///{dying / 'chats.db'}", linger=0.05) as log:
+    async with duolog.open(f"sqlite:///{dying / 'chats.db'}") as log:
         s = await log.session("s", user="u1")
         await s.human.says("first", durable=True)
+        other = sqlite3.connect(dying / "chats.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")  # what comes now is not written yet, however slow this is
         await s.human.says("second")
         t = await log.session("t", user="u2")
         await t.human.says("third")
         move_tallies(dying, later)  # as a kill would leave them; the events do not reach the copy
+        other.execute("ROLLBACK")
+        other.close()
     assert not list(dying.glob("*.tally"))
     async with duolog.open(f"sqlite:///{later / 'chats.db'}") as log:
         await log.recorder.flush("s")

@@ -44,6 +44,7 @@ from duolog.testing import (
     streams,
     virtual_turns,
 )
+from virtual_loop import in_virtual_time
 
 REF = ScorerRef(name="words", version="2", config="")
 
@@ -113,6 +114,7 @@ async def test_records_are_put_into_another_log_as_they_are() -> None:
         assert (await copy.summary("session")).state == "finished"
 
 
+@in_virtual_time
 async def test_turns_for_tests_name_who_is_overdue() -> None:
     errors: list[str] = []
     loop_errors = anyio.Event()

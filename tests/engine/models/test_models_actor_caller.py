@@ -39,6 +39,7 @@ from duolog.engine.session.view import View
 from duolog.testing import Improviser, Script, a_session, agent, human, streams
 from hypothesis import given
 from hypothesis import strategies as st
+from virtual_loop import in_virtual_time
 
 TIMING = Timing(agent_step=2.0, agent_tps=10.0, human_step=5.0, type_wpm=60.0, read_wpm=60.0)
 WRITTEN = Tokens(prompt=50, completion=30)  # 2 s until it starts, 3 s of writing
@@ -271,6 +272,7 @@ async def reason_of(make: Callable[[Caller], Policy]) -> tuple[str, str | None]:
     return result.reason, result.error
 
 
+@in_virtual_time
 async def test_whoever_waits_for_a_model_is_not_late() -> None:
     assert await reason_of(lambda caller: Once(caller, Decision((Say("Hello"),)))) == (
         "finished",
@@ -278,6 +280,7 @@ async def test_whoever_waits_for_a_model_is_not_late() -> None:
     )
 
 
+@in_virtual_time
 async def test_whoever_waits_for_anything_else_is() -> None:
     class Dawdling(Once):
         async def decide(self, view: View) -> Decision:

@@ -37,6 +37,7 @@ from duolog.engine.scorers.protocol import Measurement
 from duolog.engine.session.runner import Session, run_session
 from duolog.engine.session.time.clock import VirtualClock
 from duolog.testing import Script, a_session, agent, human, put_records, streams
+from virtual_loop import in_virtual_time
 
 REF = ScorerRef(name="judge", version="2", config="c")
 STREAM = "judge@2"
@@ -190,6 +191,7 @@ async def test_another_question_under_the_same_version_is_told_apart() -> None:
     assert script.asked == 0
 
 
+@in_virtual_time
 async def test_a_judge_that_waits_for_its_model_is_not_late() -> None:
     class Slow:
         async def complete(self, request: ModelRequest) -> ModelReply:

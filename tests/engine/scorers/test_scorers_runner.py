@@ -24,6 +24,7 @@ from duolog.engine.scorers.protocol import Measurement, SessionScorer, measureme
 from duolog.engine.session.runner import Session, run_session
 from duolog.engine.session.time.clock import RealClock, VirtualClock
 from duolog.testing import Script, Workshop, a_session, agent, human, played, streams
+from virtual_loop import in_virtual_time
 
 Observe = Callable[[Record], Sequence[Measurement]]
 
@@ -196,6 +197,7 @@ async def test_a_scorer_that_cannot_begin_is_quarantined(
     assert f"error='LookupError: {error}'" in line
 
 
+@in_virtual_time
 async def test_a_scorer_that_hangs_is_quarantined_and_no_actor_is_blamed() -> None:
     class Hanging(Scoring):
         async def observe(self, record: Record) -> Sequence[Measurement]:
@@ -203,7 +205,6 @@ async def test_a_scorer_that_hangs_is_quarantined_and_no_actor_is_blamed() -> No
                 await anyio.sleep_forever()
             return []
 
-    # Long enough for actors on a busy machine: the same limit holds for them.
     session = msgspec.structs.replace(talk(Hanging(lambda record: [])), clock=VirtualClock(hold=1))
     found = await played(session)
     [failed] = found.streams[stream_of(REF)]

@@ -402,7 +402,7 @@ async def test_sessions_are_divided_fairly_among_any_number(path: str) -> None:
     names = [f"s{number}" for number in range(300)]
     async with open_log(path) as log:
         assert isinstance(log, Leasing)
-        divisions = [division(log) for _ in range(3)]
+        divisions = [division(log, f"machine/{number}") for number in range(3)]
         for one in (*divisions, *divisions):
             await one.look()
         of = [[name for name in names if one.wait(name, 1) is not None] for one in divisions]
@@ -440,6 +440,7 @@ async def test_a_session_that_is_lost_is_not_worked_on(path: str) -> None:
         assert one.mine == {"t"}
 
 
-def division(log: Leasing) -> Division:
+def division(log: Leasing, name: str = "") -> Division:
     holder = LeaseHolder(log.leases(), BRISK)
+    holder.name = name or holder.name
     return Division(holder, "x", is_near=None, grace=0.0, on_lost=lambda session: None)

@@ -16,6 +16,7 @@ from duolog.engine.session.time.scheduler import RealTurns, Turns, VirtualTurns,
 from duolog.testing import virtual_turns
 from hypothesis import given
 from hypothesis import strategies as st
+from virtual_loop import in_virtual_time
 
 Actor = Callable[[VirtualTurns, str], Awaitable[None]]
 
@@ -346,6 +347,7 @@ async def test_a_time_that_has_passed_is_now() -> None:
         await run(turns, a=actor)
 
 
+@in_virtual_time
 async def test_an_actor_that_holds_the_turn_too_long_is_named() -> None:
     late: list[str] = []
     found = anyio.Event()

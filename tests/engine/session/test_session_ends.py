@@ -37,6 +37,7 @@ from duolog.engine.session.runner import Session, SessionResult, run_session
 from duolog.engine.session.time.clock import Clock, RealClock, VirtualClock
 from duolog.engine.session.view import View
 from duolog.testing import Script, Workshop, a_session, agent, human, put_records, streams
+from virtual_loop import in_virtual_time
 
 
 async def run(session: Session) -> tuple[SessionResult, list[Record]]:
@@ -477,6 +478,7 @@ async def hang_in_context(context: ActorContext) -> None:
     await anyio.sleep_forever()
 
 
+@in_virtual_time
 async def test_an_actor_that_hangs_fails_by_name() -> None:
     helper = Script().pause(1).then(hang_in_context)
     result, trace = await run(
@@ -486,6 +488,7 @@ async def test_an_actor_that_hangs_fails_by_name() -> None:
     assert result.error == "TimeoutError: 'agent' held the turn for more than 0.02 s of wall time"
 
 
+@in_virtual_time
 async def test_an_environment_that_hangs_fails_by_name() -> None:
     helper = Script().act("go").result()
     result, trace = await run(
@@ -495,6 +498,7 @@ async def test_an_environment_that_hangs_fails_by_name() -> None:
     assert "'environment' held the turn" in (result.error or "")
 
 
+@in_virtual_time
 async def test_an_actor_that_hangs_on_and_is_cancelled_again_does_not_hang_the_session() -> None:
     async def stubborn(context: ActorContext) -> None:
         with suppress(asyncio.CancelledError):

@@ -47,9 +47,10 @@ AGENT = (sys.executable, "-P", str(Path(__file__).parents[2] / "support" / "acp_
 BARE = """
 import sys
 from duolog.interop.acp.process import end_like, run_proxy
-sys.exit(end_like(run_proxy(sys.argv[2:], sys.argv[1].split(), grace=0.1, room=100_000)))
+grace, recorder, *agent = sys.argv[1:]
+sys.exit(end_like(run_proxy(agent, recorder.split(), grace=float(grace), room=100_000)))
 """
-SECONDS = 20.0
+SECONDS = 60.0
 
 
 def command(log: Path, *agent: str, options: Sequence[str] = ()) -> list[str]:
@@ -57,9 +58,9 @@ def command(log: Path, *agent: str, options: Sequence[str] = ()) -> list[str]:
     return [sys.executable, "-P", "-m", "duolog", "acp", "--log", str(log), *options, "--", *agent]
 
 
-def bare(*agent: str, recorder: str = "cat") -> list[str]:
-    """The proxy with another recorder, and little patience."""
-    return [sys.executable, "-P", "-c", BARE, recorder, *agent]
+def bare(*agent: str, recorder: str = "cat", grace: float = SECONDS) -> list[str]:
+    """The proxy with another recorder, and another patience with agents whose editor is gone."""
+    return [sys.executable, "-P", "-c", BARE, str(grace), recorder, *agent]
 
 
 @contextmanager
@@ -235,7 +236,7 @@ def test_the_agent_ends_as_it_does_without_the_proxy(
     script: str, code: int, output: bytes | None
 ) -> None:
     done = subprocess.run(
-        bare("sh", "-c", script), input=b"", capture_output=True, check=False, timeout=30
+        bare("sh", "-c", script), input=b"", capture_output=True, check=False, timeout=300
     )
     if output is None:
         os.kill(int(done.stdout), signal.SIGKILL)
@@ -299,7 +300,7 @@ def test_an_agent_that_crashes_is_recorded_as_failed(tmp_path: Path) -> None:
         '"agent_message_chunk","content":{"type":"text","text":"Oh"}}}}\'; kill -9 $$'
     )
     done = subprocess.run(
-        command(log, "sh", "-c", script), input=b"", capture_output=True, check=False, timeout=30
+        command(log, "sh", "-c", script), input=b"", capture_output=True, check=False, timeout=300
     )
     assert done.returncode == -signal.SIGKILL
     *_, said, failed, closed = [one.event for one in recorded(log, "acp/s", "SessionClosed")]
@@ -309,7 +310,7 @@ def test_an_agent_that_crashes_is_recorded_as_failed(tmp_path: Path) -> None:
 
 
 def test_an_agent_that_stays_though_the_editor_is_gone_is_ended() -> None:
-    with started(bare("sh", "-c", "echo $$; exec sleep 1000")) as process:
+    with started(bare("sh", "-c", "echo $$; exec sleep 1000", grace=0.1)) as process:
         agent = int(read_line(process))
         assert process.stdin is not None
         assert process.stdout is not None
@@ -324,21 +325,25 @@ def test_it_passes_though_nothing_can_be_recorded(tmp_path: Path) -> None:
     log = tmp_path / "file" / "log.db"
     log.parent.write_text("no directory", encoding="utf-8")
     done = subprocess.run(
-        command(log, "cat"), input=sent, capture_output=True, check=False, timeout=30
+        command(log, "cat"), input=sent, capture_output=True, check=False, timeout=300
     )
     assert (done.returncode, done.stdout) == (0, sent)
     until(lambda: b"not recorded" in done.stderr)
 
 
 @pytest.mark.parametrize(
-    ("recorder", "said"),
+    ("recorder", "said", "when"),
     [
-        ("no-such-recorder", b"duolog acp: the session is not recorded: No such file"),
-        ("true", b"duolog acp: the session is no longer recorded: the recorder is gone"),
-        ("sleep 1", b"bytes are not recorded: the recorder was too slow"),
+        ("no-such-recorder", b"duolog acp: the session is not recorded: No such file", "at once"),
+        (
+            "true",
+            b"duolog acp: the session is no longer recorded: the recorder is gone",
+            "at once",
+        ),
+        ("sleep 3", b"bytes are not recorded: the recorder was too slow", "at the end"),
     ],
 )
-def test_it_passes_though_the_recorder_fails(recorder: str, said: bytes) -> None:
+def test_it_passes_though_the_recorder_fails(recorder: str, said: bytes, when: str) -> None:
     sent = b"x" * 1_000_000
     with started(bare("cat", recorder=recorder)) as process:
         assert process.stdin is not None
@@ -348,7 +353,8 @@ def test_it_passes_though_the_recorder_fails(recorder: str, said: bytes) -> None
             process.stdin.flush()
             assert process.stdout.read(10_000) == sent[start : start + 10_000]
         assert select.select([process.stdout], [], [], 0)[0] == []
+        assert process.stderr is not None
+        told = process.stderr.readline() if when == "at once" else b""
         process.stdin.close()
         assert process.wait(SECONDS) == 0
-        assert process.stderr is not None
-        assert said in process.stderr.read()
+        assert said in told + process.stderr.read()

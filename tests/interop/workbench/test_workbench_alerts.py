@@ -281,6 +281,15 @@ async def outcomes(log: EventLog, session: str, count: int) -> list[tuple[str, i
             await anyio.sleep(0.01)
 
 
+async def kept(log: EventLog, sender: AlertSender) -> None:
+    """Waits until a server has noted that all of the log has been sent."""
+    key = sender._follower._key
+    assert key is not None
+    with anyio.fail_after(120):
+        while await log.checkpoint(*key) < log.statistics().position:  # noqa: ASYNC110
+            await anyio.sleep(0.01)
+
+
 async def test_a_webhook_that_refuses_is_called_again_and_what_it_took_is_not_sent_again(
     receiver: Receiver,
 ) -> None:
@@ -288,8 +297,9 @@ async def test_a_webhook_that_refuses_is_called_again_and_what_it_took_is_not_se
         await put_records(log, story("before", [1, 1]).records)  # alerts were not set up yet
         receiver.refusals = 2
         async with anyio.create_task_group() as tasks:
-            for _ in range(2):  # two servers
-                tasks.start_soon(sender(log, receiver).run)
+            senders = [sender(log, receiver) for _ in range(2)]  # two servers
+            for one in senders:
+                tasks.start_soon(one.run)
             await anyio.wait_all_tasks_blocked()
             await put_records(log, story("calm", [5, 5]).records)
             cross = story("cross", [1, 1, 1])
@@ -302,7 +312,7 @@ async def test_a_webhook_that_refuses_is_called_again_and_what_it_took_is_not_se
                 ("sending", 3),
                 ("delivered", 3),
             ]
-            await anyio.sleep(1.2)  # they keep how far they have come
+            await kept(log, senders[0])
             tasks.cancel_scope.cancel()
         at = numbers(cross, "ProgressRated")[1]
         [body] = receiver.bodies
