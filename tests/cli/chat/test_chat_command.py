@@ -210,7 +210,7 @@ def test_it_ends_when_its_terminal_is_closed(tmp_path: Path) -> None:
         while QUESTION.encode() not in shown:
             shown += os.read(master, 65536)
         os.close(master)
-        assert process.wait(60) == 128 + signal.SIGHUP
+        assert process.wait(300) == 128 + signal.SIGHUP
     assert trace(tmp_path / "chats.db")[-1].kind != "SessionClosed"
 
 
