@@ -260,7 +260,6 @@ def test_options_that_make_no_sense_are_one_clear_line(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)  # on a slow machine; twenty trips take some 30 s on two cores
 @pytest.mark.parametrize("trips", [3, pytest.param(20, marks=pytest.mark.soak)])
 def test_killed_in_the_middle_of_three_agents_on_many_trips(
     trips: int, server: OpenAIServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
