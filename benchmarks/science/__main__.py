@@ -40,13 +40,15 @@ saw in their simulations is stated as hypotheses, and put to the shipped tasks. 
 by language models there; what does not show is part of the result.
 
 {count} instances of each task (seeds {seeds}, held out: rules were written and fitted on seeds 1 to 5), {person}
-people. Differences are paired by instance; intervals are 95 % bootstrap intervals over instances. A hypothesis
-*holds* if the whole interval lies on the side of 0 that it names, *does not hold* if it lies on the other, and
-is *not shown* if it contains 0. Nothing is adjusted for the number of hypotheses.
+people. Differences are paired by instance; intervals are 95 % bootstrap intervals over instances. A hypothesis predicts
+a side of 0, or of a limit that it names. It *holds* if the whole interval lies on that side, *does not hold* if it lies on the
+other, and is *not shown* otherwise. Nothing is adjusted for the number of hypotheses.
 
 Hypotheses on the drop are tested under six readings of the ratings: a rating below 2, 3 or 4 is unproductive, and a missing one
 is productive or not. The estimate is that of the usual reading (below 3, productive). If the readings do not all give one
-verdict, the hypothesis *depends* on the reading, and nothing should be claimed from it.
+verdict, the hypothesis *depends* on the reading, and nothing should be claimed from it. The column *verdict by reading* counts
+them: "holds in 4, not shown in 2" means that the hypothesis holds in four of the six readings. The share of unproductive rounds
+has three readings, since it leaves out rounds without a rating.
 
 The weak agents are `looper`, which does what failed again, `polisher`, which changes blanks, and `flatterer`, which agrees and
 changes nothing. They play {weak} of the instances.

@@ -1,7 +1,7 @@
 """The paper's findings as hypotheses on our experiments: each with estimate, interval and verdict.
 
-A hypothesis says on which side of 0 a number lies. It *holds* if the whole 95 % interval lies there, *does not hold* if
-it lies on the other side, and is *not shown* if the interval contains 0. A hypothesis on the drop gets the verdict that all
+A hypothesis says on which side of a limit, 0 in most of them, a number lies. It *holds* if the whole 95 % interval lies there, *does not hold* if
+it lies on the other side, and is *not shown* if the interval contains the limit. A hypothesis on the drop gets the verdict that all
 readings of the ratings give, and *depends* if they differ.
 """
 
@@ -43,7 +43,7 @@ OPAQUE: Final = {"data": "report-dumper"}
 """Agents that explain nothing, by task."""
 
 _ROUNDS: Final = 5  # after which the paper's curves are level
-_TENTH: Final = 0.1
+_TENTH: Final = 0.1  # of utility: "tens of percent" are at least this
 _TWENTIETH: Final = 0.05
 
 Verdict: TypeAlias = Literal["holds", "does not hold", "not shown", "depends"]
@@ -61,8 +61,9 @@ class Finding(NamedTuple):
         task: the task, and the agent where it is about one.
         measure: what the estimate is.
         estimate: with its interval.
-        sign: 1 where it is said to be above 0, -1 where below.
+        sign: 1 where it is said to be above the limit, -1 where below.
         percent: whether it is a share.
+        limit: the number with which the estimate is compared.
         readings: the estimates under all readings of the ratings, if it is about the drop.
     """
 
@@ -72,32 +73,36 @@ class Finding(NamedTuple):
     estimate: Estimate
     sign: int
     percent: bool = False
+    limit: float = 0.0
     readings: Sequence[Estimate] = ()
 
     @property
     def verdict(self) -> Verdict:
         """Whether the interval lies on the side that is said, under all readings."""
-        verdicts = {_verdict(one, self.sign) for one in self.readings or (self.estimate,)}
+        verdicts = {self._verdict(one) for one in self.readings or (self.estimate,)}
         return verdicts.pop() if len(verdicts) == 1 else "depends"
 
     @property
     def counted(self) -> str:
-        """Under how many readings it gets which verdict; empty if there are none."""
-        verdicts = [_verdict(one, self.sign) for one in self.readings]
+        """In how many readings it gets which verdict; empty if there are none."""
+        verdicts = [self._verdict(one) for one in self.readings]
+        if len(set(verdicts)) == 1:
+            return f"{verdicts[0]} in all {len(verdicts)}"
         return ", ".join(
-            f"{verdict}: {verdicts.count(verdict)}" for verdict in _VERDICTS if verdict in verdicts
+            f"{verdict} in {verdicts.count(verdict)}"
+            for verdict in _VERDICTS
+            if verdict in verdicts
         )
 
-
-def _verdict(found: Estimate, sign: int) -> Verdict:
-    low, high = found.low, found.high
-    if low is None or high is None:
-        return "not shown"
-    if sign < 0:
-        low, high = -high, -low
-    if low > 0:
-        return "holds"
-    return "does not hold" if high < 0 else "not shown"
+    def _verdict(self, found: Estimate) -> Verdict:
+        if found.low is None or found.high is None:
+            return "not shown"
+        low, high = found.low - self.limit, found.high - self.limit
+        if self.sign < 0:
+            low, high = -high, -low
+        if low > 0:
+            return "holds"
+        return "does not hold" if high < 0 else "not shown"
 
 
 def findings(found: Mapping[str, Played], size: Size) -> Iterator[Finding]:
@@ -137,12 +142,13 @@ def findings(found: Mapping[str, Played], size: Size) -> Iterator[Finding]:
                 1,
             )
             yield Finding(
-                "Who leaves at τ = 1 loses tens of percent",
+                "A user who quits after one unproductive round loses more than 10 % of the final utility",
                 name,
-                "D@1 : final U, and ten percent",
+                "D@1 as a share of the final utility; the hypothesis says that it is below -10 %",
                 _relative(f"drop/{name}", sessions, size, _USUAL),
                 -1,
                 percent=True,
+                limit=-_TENTH,
                 readings=[_relative(f"drop/{name}", sessions, size, rule) for rule in RULES],
             )
         alone = played["auto", NOBODY]
@@ -231,7 +237,7 @@ def phenomena_text(found: Mapping[str, Played], size: Size) -> str:
                 "task",
                 "estimate and 95 % interval",
                 "verdict",
-                *(("readings",) if readings else ()),
+                *(("verdict by reading",) if readings else ()),
             ),
             [
                 [
@@ -268,13 +274,13 @@ def _mean(
 
 
 def _relative(name: str, sessions: Mapping[str, Trajectory], size: Size, rule: Rule) -> Estimate:
-    """The drop as a share of the final utility, from a tenth of it on: below 0 if it is more."""
+    """The drop as a share of the final utility."""
     items = [sessions[one] for one in sorted(sessions)]
     lost = drop(1, rule)
     columns = {"drop": column_of(map(lost, items)), "final": column_of(map(final, items))}
 
     def share(dropped: Array, ended: Array) -> Array:
-        return dropped / ended + _TENTH
+        return dropped / ended
 
     return Sample(columns, size.resamples, name).estimate("drop", "final", formula=share)
 

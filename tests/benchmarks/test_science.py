@@ -76,6 +76,15 @@ def test_a_finding_on_the_drop_holds_only_if_it_does_under_all_readings_of_the_r
         Estimate(value=-0.1, low=-0.2, high=high, sessions=3) for high in (-0.05, 0.05)
     )
     finding = Finding("it drops", "travel", "D@1", below, -1, readings=(below, below))
-    assert (finding.verdict, finding.counted) == ("holds", "holds: 2")
+    assert (finding.verdict, finding.counted) == ("holds", "holds in all 2")
     other = finding._replace(readings=(below, around))
-    assert (other.verdict, other.counted) == ("depends", "holds: 1, not shown: 1")
+    assert (other.verdict, other.counted) == ("depends", "holds in 1, not shown in 1")
+
+
+def test_a_finding_with_a_limit_is_compared_with_it() -> None:
+    share = Estimate(value=-0.3, low=-0.4, high=-0.2, sessions=3)
+    small = Estimate(value=-0.07, low=-0.15, high=-0.02, sessions=3)
+    finding = Finding("it drops", "travel", "D@1", share, -1, limit=-0.1)
+    assert finding.verdict == "holds"
+    assert finding._replace(estimate=small).verdict == "not shown"
+    assert finding._replace(estimate=small, limit=-0.2).verdict == "does not hold"
