@@ -27,9 +27,8 @@ from .personas import Persona
 
 __all__ = ("Changing", "SimulatedUser", "UserIntent", "UserMind")
 
-UserIntent: TypeAlias = Literal["answer", "feedback", "act", "finish", "leave", "nothing"]
-"""A simulated user's first decision: ``finish`` if content, ``leave`` to give up. Rules choose ``finish`` for
-both, and then compose the reason."""
+UserIntent: TypeAlias = Literal["answer", "feedback", "act", "finish", "nothing"]
+"""A simulated user's first decision."""
 
 
 Changing: TypeAlias = Callable[[View], ChangeProfile | None]
@@ -56,8 +55,8 @@ class UserMind(Protocol):
 class SimulatedUser:
     """A simulated user with a persona.
 
-    It ends the session when it is satisfied or gives up. A run may also end it by its ratings: see
-    ``Limits.patience``.
+    It ends the session when it is satisfied. Whether it gives up before that is a rule of the run,
+    which goes by its ratings: see ``Limits.patience``.
 
     Args:
         mind: makes its decisions.

@@ -30,8 +30,7 @@ _LABEL = re.compile(r"\b[A-F]\b")
 
 def spell_profile(profile: Profile) -> tuple[str, ...]:
     """The sentences of a profile."""
-    held = _spelled(profile.now, Wishes(core=(), minor=(), forms={}, lemma=""))
-    sentences = [one[0].upper() + one[1:] for one in held]
+    sentences = [*_spelled(profile.now, Wishes(core=(), minor=(), forms={}, lemma=""))]
     if profile.later is not None:
         once = f"Once I have seen that {' or '.join(profile.turns)} is false,"
         sentences += [f"{once} {one}" for one in _spelled(profile.later, profile.now)]
