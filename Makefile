@@ -12,7 +12,7 @@
 # make mutants   breaks the engine in known ways, and says how soon the simulator notices each;
 #             make mutants SAMPLE=200 draws mutants from all that there are, ARGS=--tests runs the tests too
 # make adapters  plays 100 episodes each through Gymnasium, verifiers and TRL, which it installs into .venv-adapters/: 6 GB
-# make bench  speeds, as ratios to the least that the same work can cost; in a quarter of an hour; QUICK=1 a tenth to a third of the work
+# make bench  speeds, as ratios to the least that the same work can cost; in half an hour; QUICK=1 a tenth to a third of the work
 # make bench-check   the same, compared with figures that are kept: fails on more than 10 % less
 # make release-check   make bench-check, then builds wheel and sdist, checks them, and installs the wheel
 # make pictures  records the terminal and the workbench anew, for README and pages

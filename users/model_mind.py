@@ -7,7 +7,7 @@ the part of it that is chance is drawn from the session's seed.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import final
 
@@ -36,7 +36,7 @@ from ..engine.session.decisions import NOTHING, Decision, Finish, Rate, Say, Ver
 from ..engine.session.view import View
 from ..engine.task import Brief, output_action
 from ..engine.text import text_of
-from ..scoring.display.cards import in_words
+from ..scoring.display.cards import KNOWN, card_of
 from .cognition.perception import LEFT_OUT
 from .personas import Cognition, Persona
 from .simulated import UserIntent
@@ -81,10 +81,18 @@ _CHOICES: Mapping[UserIntent, tuple[str, str, str]] = {
         "let the others continue",
         "if the others are at work, or if it is their turn.",
     ),
+    "leave": (
+        "Give up",
+        "you walk away without what you wanted; this ends the work",
+        (
+            "if you no longer expect to get what you want: nothing changes, however often you say it, or "
+            "you have waited for too long."
+        ),
+    ),
 }
 """Each decision: its title, its meaning, and the rule for choosing it."""
 
-_MENU = 3
+_MENU = 4
 """Version of the menu of decisions; part of the digest."""
 _LABEL = re.compile(r"(?:message|answer|reply|feedback|user|me)\s*:\s*", re.IGNORECASE)
 _QUOTES = (('"', '"'), ("'", "'"), ("“", "”"))
@@ -140,6 +148,8 @@ class ModelUserMind:
                 return await self._act(view, persona)
             case "finish":
                 return Decision((Finish("content with the output"),))
+            case "leave":
+                return Decision((Finish("gives up", "abandoned"),))
         return NOTHING
 
     async def rate(self, view: View, persona: Persona) -> Rate | None:
@@ -215,9 +225,10 @@ def user_messages(
 
 
 def titles(view: View) -> dict[UserIntent, str]:
-    """The decisions offered to a user, in words: the paper's five, for every persona, if they make sense
-    yet. There is nothing to answer until another participant has said something, and nothing to be
-    content with until there is an output.
+    """The decisions offered to a user, in words: the paper's five, if they make sense yet, and giving up.
+
+    There is nothing to answer until another participant has said something, and nothing to be content
+    with until there is an output. Users may give up at any time.
     """
     return {intent: title for intent, (title, _, _) in _offered(view).items()}
 
@@ -233,17 +244,23 @@ def _offered(view: View) -> dict[UserIntent, tuple[str, str, str]]:
 
 
 def profile_text(private: JSON) -> str:
-    """A hidden profile in words: a list is a line each, an object is a line for each of its parts."""
-    private = in_words(private)
+    """A hidden profile in words: that of a card, if it is one; else a list is a line each, an object is a
+    line for each of its parts.
+    """
     if private is None:
         return ""
     if isinstance(private, Mapping):
-        if set(private) == {"profile"}:
-            return profile_text(private["profile"])
+        if "profile" in private:
+            return "\n\n".join(_section(*section) for section in card_of(private))
         return "\n".join(f"- {name}: {text_of(part)}" for name, part in private.items())
     if isinstance(private, list | tuple):
         return "\n".join(f"- {text_of(part)}" for part in private)
     return text_of(private)
+
+
+def _section(title: str, lines: Sequence[str]) -> str:
+    listed = "\n".join(f"- {line}" for line in lines)
+    return listed if title == KNOWN else f"{title}:\n{listed}"
 
 
 def _manner(persona: Persona) -> str:
@@ -261,7 +278,7 @@ def _manner(persona: Persona) -> str:
     else:
         lines.append("While the others work, you let them.")
     if persona.untold:
-        lines.append("What the output shows no sign against, you often leave unsaid.")
+        lines.append("You often leave a wish unsaid if the output does not go against it.")
     if persona.contentment < 1.0:
         share = f"{persona.contentment:.0%}"
         lines.append(f"You are content once about {share} of what you want is met.")
@@ -290,7 +307,7 @@ def _manners(persona: Persona) -> Iterator[str]:
     for rate, what in rates:
         if rate:
             yield f"About {max(1, round(100 * rate))} times in 100: {what}."
-    yield "If nothing moves any more, however often you say it, finish."
+    yield "If nothing changes any more, however often you say it, you do not go on: if you can live with the output, you finish; if not, you give up."
 
 
 def _limits(cognition: Cognition) -> Iterator[str]:

@@ -163,8 +163,9 @@ class _RehearsedUser:
             intent = await self._rules.choose(view, persona)
             if intent != "nothing":  # rules may decide to leave while they compose
                 decision = await self._rules.compose(view, persona, intent)
-                leaves = any(isinstance(verb, Finish) for verb in decision.verbs)
-                intent = "finish" if leaves else intent
+                ends = [verb for verb in decision.verbs if isinstance(verb, Finish)]
+                if ends:
+                    intent = "leave" if ends[0].reason == "abandoned" else "finish"
             return ModelReply(text=titles(view).get(intent, "Do nothing"))
 
         self._replies.reply(chosen)
@@ -173,9 +174,10 @@ class _RehearsedUser:
     async def compose(self, view: View, persona: Persona, intent: UserIntent) -> Decision:
         async def offered() -> Decision:
             decision = await self._rules.compose(view, persona, intent)
-            # A final decision includes what ``SimulatedUser`` put before it.
-            own = [verb for verb in decision.verbs if not isinstance(verb, Rate | ChangeProfile)]
-            return Decision(tuple(own), decision.seconds)
+            # A final decision includes what ``SimulatedUser`` put before it; and a user on a model either
+            # works or speaks.
+            work = [v for v in decision.verbs if not isinstance(v, Rate | ChangeProfile | Say)]
+            return Decision(tuple(work), decision.seconds)
 
         async def composed() -> ModelReply:
             decision = await self._rules.compose(view, persona, intent)

@@ -27,8 +27,9 @@ from .personas import Persona
 
 __all__ = ("Changing", "SimulatedUser", "UserIntent", "UserMind")
 
-UserIntent: TypeAlias = Literal["answer", "feedback", "act", "finish", "nothing"]
-"""A simulated user's first decision."""
+UserIntent: TypeAlias = Literal["answer", "feedback", "act", "finish", "leave", "nothing"]
+"""A simulated user's first decision: ``finish`` if content, ``leave`` to give up. Rules choose ``finish`` for
+both, and then compose the reason."""
 
 
 Changing: TypeAlias = Callable[[View], ChangeProfile | None]
@@ -55,8 +56,8 @@ class UserMind(Protocol):
 class SimulatedUser:
     """A simulated user with a persona.
 
-    It ends the session when it is satisfied. Whether it gives up before that is a rule of the run,
-    which goes by its ratings: see ``Limits.patience``.
+    It ends the session when it is satisfied or gives up. A run may also end it by its ratings: see
+    ``Limits.patience``.
 
     Args:
         mind: makes its decisions.

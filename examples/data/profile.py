@@ -1,4 +1,7 @@
-"""The analyst's hidden profile: in sentences, which a model can read, and which are read back here."""
+"""The analyst's hidden profile: in sentences, which people and models read, and which are read back here.
+
+How much the analyst can read is recorded in numbers, for rules and scorers.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +62,8 @@ _WANTS: Final = "You want to understand {}."
 _GOAL: Final = "You want a recommendation that rests on {}."
 _OPENS: Final = "As soon as you understand {}, you also want to understand {}."
 _PIVOT: Final = "As soon as you understand {}, the recommendation has to rest on that instead."
-_LIMITS: Final = "You take in {} words at a time, and {} altogether; then you are tired."
+_LIMITS: Final = "You read only the beginning of a long message or report. After a few pages you are tired of reading."
+_READING: Final = "reading"
 
 
 class Profile(msgspec.Struct, frozen=True):
@@ -88,8 +92,9 @@ def profile_of(instance: Instance) -> Profile:
 
 
 def write_profile(profile: Profile) -> JSON:
-    """A profile in sentences."""
-    return {"profile": list(_sentences(profile))}
+    """A profile as recorded: in sentences, and the capacity to read in numbers."""
+    reading = {"attention": profile.attention, "stamina": profile.stamina}
+    return {"profile": list(_sentences(profile)), _READING: reading}
 
 
 def _sentences(profile: Profile) -> Iterator[str]:
@@ -109,7 +114,7 @@ def _sentences(profile: Profile) -> Iterator[str]:
         yield _PIVOT.format(said(profile.pivot))
     for ruling in RULINGS:
         yield _RULINGS[ruling][0 if profile.rulings[ruling] else 1]
-    yield _LIMITS.format(profile.attention, profile.stamina)
+    yield _LIMITS
 
 
 def read_profile(written: JSON) -> Profile:
@@ -125,16 +130,26 @@ def read_profile(written: JSON) -> Profile:
     for before, after in _all(_OPENS, texts):
         topic = _topic(before)
         opens[topic] = (*opens.get(topic, ()), _topic(after))
-    attention, stamina = _one(_LIMITS, texts)
+    attention, stamina = _limits(written)
     return Profile(
         names=names,
         wants=read_wants(written),
         opens=opens,
         pivot=next((_topic(found[0]) for found in _all(_PIVOT, texts)), None),
         rulings={ruling: _RULINGS[ruling][0] in texts for ruling in RULINGS},
-        attention=int(attention),
-        stamina=int(stamina),
+        attention=attention,
+        stamina=stamina,
     )
+
+
+def _limits(written: JSON) -> tuple[int, int]:
+    """The words that an analyst takes in at a time, and altogether."""
+    found = written.get(_READING) if isinstance(written, Mapping) else None
+    try:
+        limits = msgspec.convert(found, dict[str, int])
+        return limits["attention"], limits["stamina"]
+    except (msgspec.ValidationError, KeyError):
+        raise InvalidInput("the profile does not say how much the analyst can read") from None
 
 
 def read_wants(written: JSON) -> Wants:

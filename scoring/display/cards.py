@@ -14,10 +14,13 @@ import msgspec
 from ...engine.events import JSON
 from ...engine.text import text_of
 
-__all__ = ("CARD", "Part", "Section", "card_of", "in_words")
+__all__ = ("CARD", "KNOWN", "Part", "Section", "card_of", "in_words")
 
 CARD: Final = "card"
 """The key of the ``Part`` in a private part."""
+
+KNOWN: Final = "What you know"
+"""The title of the section on the person's wishes and knowledge."""
 
 _LATER: Final = "second thoughts"
 
@@ -74,7 +77,7 @@ def card_of(private: JSON) -> tuple[Section, ...]:
     sections = [
         Section("Your role", (card.role,) if card else ()),
         Section("Your goal", (card.goal,) if card else ()),
-        Section("What you know", tuple(_lines(known))),
+        Section(KNOWN, tuple(_lines(known))),
         Section("What may change your mind", tuple(_lines(later))),
         Section("How to act the part", card.manner if card else ()),
     ]

@@ -62,7 +62,7 @@ _READ_KNOWN: Final = re.compile(
     r"We cannot do with less than (\d+) dollars a month, and I earn (\d+)"
 )
 _SEEN: Final = "After {cause}: "
-_TALKED: Final = "Soon, {story}: "
+_TALKED: Final = "Soon I hear that {story}: "
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True):

@@ -30,7 +30,8 @@ _LABEL = re.compile(r"\b[A-F]\b")
 
 def spell_profile(profile: Profile) -> tuple[str, ...]:
     """The sentences of a profile."""
-    sentences = [*_spelled(profile.now, Wishes(core=(), minor=(), forms={}, lemma=""))]
+    held = _spelled(profile.now, Wishes(core=(), minor=(), forms={}, lemma=""))
+    sentences = [one[0].upper() + one[1:] for one in held]
     if profile.later is not None:
         once = f"Once I have seen that {' or '.join(profile.turns)} is false,"
         sentences += [f"{once} {one}" for one in _spelled(profile.later, profile.now)]

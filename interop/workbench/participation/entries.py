@@ -20,7 +20,7 @@ from ....engine.events import (
     SnapshotTaken,
 )
 from ....engine.records import TRACE, Record
-from ....scoring.display.cards import card_of
+from ....scoring.display.cards import KNOWN, card_of
 from ....scoring.display.records import describe
 from ....scoring.display.texts import shorten
 from ..markup.html import Html, Node, join, tag
@@ -30,7 +30,7 @@ from ..markup.text import rich_text
 __all__ = ("ShownEntry", "shown_entry")
 
 _NAME: Final = 60
-_KNOWN: Final = {"What you know": "known"}
+_KNOWN: Final = {KNOWN: "known"}
 
 ShownEntry: TypeAlias = dict[str, JSON]
 """An entry: ``version`` and ``kind`` of the record, ``actor``, ``role``, whether it is ``mine``,
