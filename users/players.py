@@ -157,9 +157,14 @@ class _RehearsedUser:
         self._mind = mind
         self._rules = rules
         self._replies = replies
+        self._unsaid = (
+            ""  # what rules say in one decision with their work; a model either works or speaks
+        )
 
     async def choose(self, view: View, persona: Persona) -> UserIntent:
         async def chosen() -> ModelReply:
+            if self._unsaid and view.pending is None:
+                return ModelReply(text=titles(view)["feedback"])
             intent = await self._rules.choose(view, persona)
             if intent != "nothing":  # rules may decide to leave while they compose
                 decision = await self._rules.compose(view, persona, intent)
@@ -174,15 +179,15 @@ class _RehearsedUser:
     async def compose(self, view: View, persona: Persona, intent: UserIntent) -> Decision:
         async def offered() -> Decision:
             decision = await self._rules.compose(view, persona, intent)
-            # A final decision includes what ``SimulatedUser`` put before it; and a user on a model either
-            # works or speaks.
+            self._unsaid = _said(decision)
+            # A final decision includes what ``SimulatedUser`` put before it.
             work = [v for v in decision.verbs if not isinstance(v, Rate | ChangeProfile | Say)]
             return Decision(tuple(work), decision.seconds)
 
         async def composed() -> ModelReply:
-            decision = await self._rules.compose(view, persona, intent)
-            texts = [verb.text for verb in decision.verbs if isinstance(verb, Say)]
-            return ModelReply(text=" ".join(texts) or "Fine.")
+            said, self._unsaid = self._unsaid, ""
+            said = said or _said(await self._rules.compose(view, persona, intent))
+            return ModelReply(text=said or "Fine.")
 
         if intent in ("answer", "feedback"):
             self._replies.reply(composed)
@@ -197,3 +202,8 @@ class _RehearsedUser:
 
         self._replies.reply(rated)
         return await self._mind.rate(view, persona)
+
+
+def _said(decision: Decision) -> str:
+    """The text of a decision's messages."""
+    return " ".join(verb.text for verb in decision.verbs if isinstance(verb, Say))

@@ -18,7 +18,7 @@ from ...session.actors import Policy
 from ...session.decisions import NOTHING, Decision, Say, Submit, Verb, Wait
 from ...session.view import View
 from ..protocol import Caller, Message, ModelReply, ModelRequest, Tool
-from .prompt_context import CHARACTERS_PER_TOKEN, draft_status, draft_text
+from .prompt_context import CHARACTERS_PER_TOKEN, draft_text
 
 __all__ = (
     "RECONSIDER",
@@ -39,7 +39,7 @@ Compose: TypeAlias = Callable[[View, str, int], tuple[Message, ...]]
 
 RECONSIDER: Final[Mapping[str, str]] = {
     "ask": (
-        "While you were at that, there was news: see above. {draft}{outdated}\n\n"
+        "While you were at that, there was news: see above.{outdated}\n\n"
         "What now? Your choices are:\n{options}\n\n"
         "Reply with the number of your choice, and nothing else{unless}."
     ),
@@ -229,8 +229,8 @@ class ModelPolicy:
         if view.in_flight:
             return NOTHING
         self._conversation.begin()
-        if pending is not None and self._compose is not None and (draft := draft_text(pending)):
-            choice, text = await self._reconsider(view, self._compose, pending, draft)
+        if pending is not None and self._compose is not None and draft_text(pending):
+            choice, text = await self._reconsider(view, self._compose, pending)
             if choice == "go on":
                 return pending
             if text:
@@ -245,11 +245,9 @@ class ModelPolicy:
             return Decision((Wait(reason=self._conversation.gave_up),))
         return decision
 
-    async def _reconsider(
-        self, view: View, compose: Compose, pending: Decision, draft: str
-    ) -> tuple[str, str]:
-        """Keeps, changes or drops a draft; with the new text of a message, if the model wrote it
-        at once.
+    async def _reconsider(self, view: View, compose: Compose, pending: Decision) -> tuple[str, str]:
+        """Keeps, changes or drops a draft, which the situation shows; with the new text of a message,
+        if the model wrote it at once.
         """
         outdated = _outdated(view, pending)
         says = sum(isinstance(verb, Say) for verb in pending.verbs) == 1
@@ -259,7 +257,6 @@ class ModelPolicy:
             "drop": RECONSIDER["drop"],
         }
         prompt = RECONSIDER["ask"].format(
-            draft=draft_status(view, draft),
             outdated=RECONSIDER["outdated"] if outdated else "",
             options="\n".join(f"{n}. {words}" for n, words in enumerate(offered.values(), start=1)),
             unless=RECONSIDER["unless"] if says else "",

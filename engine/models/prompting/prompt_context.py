@@ -31,7 +31,6 @@ from ...text import text_of
 __all__ = (
     "CHARACTERS_PER_TOKEN",
     "Situation",
-    "draft_status",
     "draft_text",
     "situation",
     "teammates",
@@ -201,7 +200,7 @@ def _status(view: View) -> Iterator[str]:
         deed = f" ({asked.action} {_json(asked.arguments)})" if asked.action else ""
         yield f"{approval.actor} asks for approval in [{approval.version}]: {asked.question}{deed}"
     if view.pending is not None and (draft := draft_text(view.pending)):
-        yield draft_status(view, draft)
+        yield _draft_status(view, draft)
     if any(record.kind == "Nudged" for record in view.news):
         yield "Everybody is waiting for somebody else to go on."
 
@@ -211,7 +210,7 @@ def draft_text(decision: Decision) -> str:
     return ", ".join(_drafted(verb) for verb in drafted(decision))
 
 
-def draft_status(view: View, draft: str) -> str:
+def _draft_status(view: View, draft: str) -> str:
     """Says how far an actor had come with a draft when there was news."""
     spent, whole = view.pending_spent, view.pending_seconds
     return f"You were {draft} ({spent:.0f} of {whole:.0f} seconds passed)."

@@ -32,7 +32,10 @@ _SENTENCES: Final[Mapping[Topic, str]] = {
 }
 _READ: Final = {
     topic: re.compile(
-        re.escape(text).replace(r"\{n\}", r"(?P<n>\d+)").replace(r"\{project\}", "(?P<project>.+?)")
+        re.escape(text)
+        .replace(r"\{n\}", r"(?P<n>\d+)")
+        .replace(r"\{project\}", "(?P<project>.+?)")
+        .replace("months", "months?")
     )
     for topic, text in _SENTENCES.items()
 }
@@ -151,7 +154,8 @@ def _read(said: tuple[str, ...], later: tuple[str, ...]) -> Profile:
 
 
 def _say(topic: Topic, value: int, project: str) -> str:
-    return _SENTENCES[topic].format(n=value, project=project)
+    text = _SENTENCES[topic].format(n=value, project=project)
+    return text.replace(" 1 months", " 1 month")
 
 
 def _texts(value: JSON) -> tuple[str, ...]:
