@@ -40,3 +40,5 @@ def test_it_compares_each_half_with_the_simulated_people(
     lines = capsys.readouterr().out.splitlines()
     for half in ("fitted", "other"):
         assert f"| {half} half | lazy | question_rate | 0.50 | 0.00 | 0.50 |" in lines
+    assert "| t | 8 | 1 | 1.00 | 0.88 | 0.00 | 0.00 | 0.00 | 0.00 | 0.00 | 0.00 |" in lines
+    assert any(line.startswith("| people | 16 | 2 | 1.00 | 0.88 |") for line in lines)
