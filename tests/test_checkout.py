@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from distribution import copy_of_the_tree
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.slow
 
 CONSUMER = """
 from typing import assert_type

@@ -30,7 +30,6 @@ def play(body: Body) -> Answer:
 
 @pytest.mark.long
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_every_snippet_runs(
     root: Path,
     tmp_path: Path,

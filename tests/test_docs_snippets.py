@@ -25,7 +25,6 @@ PAGES = [page for page in page_files(ROOT) if page.name != "experiments.md"]
     ],
 )
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_every_block_runs(page: Path, tmp_path: Path) -> None:
     run_page(page, tmp_path)
 

@@ -60,11 +60,12 @@ def test_without_a_loop_anything_goes() -> None:
 
 def test_time_limits_of_tests_notice_hangs_alone() -> None:
     """A limit that a busy machine could miss fails a test that nothing is wrong with."""
-    limit = re.compile(r"fail_after\((\d+(?:\.\d+)?)\)")
+    least = {r"fail_after\((\d+(?:\.\d+)?)\)": 60, r"mark\.timeout\((\d+)\)": 900}
     short = [
         (path.name, found[0])
         for path in Path(__file__).parent.rglob("*.py")
-        for found in limit.finditer(path.read_text(encoding="utf-8"))
-        if 0 < float(found[1]) < 30
+        for limit, seconds in least.items()
+        for found in re.finditer(limit, path.read_text(encoding="utf-8"))
+        if 0 < float(found[1]) < seconds
     ]
     assert short == []

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from duolog.cli import main
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 
 EXECUTE = """
 import sys
@@ -19,7 +19,7 @@ import nbclient
 import nbformat
 
 notebook = nbformat.read(sys.argv[1], as_version=4)
-nbclient.NotebookClient(notebook, timeout=240, resources={"metadata": {"path": "."}}).execute()
+nbclient.NotebookClient(notebook, timeout=600, resources={"metadata": {"path": "."}}).execute()
 print(nbformat.writes(notebook))
 """
 

@@ -21,7 +21,7 @@ from documents import snippets
 from duolog.engine.events import EVENTS
 from duolog.engine.log.sqlite.tables import APPLICATION, LAYOUT
 
-pytestmark = [pytest.mark.release, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.release
 
 GOLDEN = Path(__file__).parent / "engine" / "log" / "golden"
 

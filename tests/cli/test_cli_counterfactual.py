@@ -119,7 +119,6 @@ def test_run_again_nothing_is_run_and_more_continuations_are_added(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)
 def test_killed_and_run_again_it_ends_as_it_would_have(
     log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

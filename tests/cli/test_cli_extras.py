@@ -67,7 +67,7 @@ def test_a_missing_extra_is_named_in_one_line(
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=300,
     )
     assert program.stderr == ""
     found = json.loads(program.stdout)

@@ -93,7 +93,6 @@ def said(found: list[Record], session: str) -> list[tuple[object, ...]]:
     ]
 
 
-@pytest.mark.timeout(120)
 def test_replies_before_the_cut_are_recorded_ones(
     log: str, server: OpenAIServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -107,7 +106,6 @@ def test_replies_before_the_cut_are_recorded_ones(
     assert said(records(log, name), name) == said(past, origin)
 
 
-@pytest.mark.timeout(120)
 def test_another_model_takes_over(
     log: str, server: OpenAIServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -122,7 +120,6 @@ def test_another_model_takes_over(
     assert models == {(True, "openai/gpt-4o"), (False, "openai/gpt-4.1")}
 
 
-@pytest.mark.timeout(120)
 def test_rules_take_over_from_models(
     log: str, server: OpenAIServer, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -89,7 +89,6 @@ def test_run_again_it_does_nothing_twice(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("most", [3, pytest.param(60, marks=pytest.mark.soak)])
-@pytest.mark.timeout(400)  # starts the program some twenty times, because it is killed repeatedly
 def test_killed_at_any_instant_and_run_again_it_ends_as_if_undisturbed(
     most: int, seed: int, undisturbed: Path, tmp_path: Path
 ) -> None:

@@ -3,6 +3,7 @@ within a budget, without a key; and the key is nowhere to be found afterwards.""
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 from duolog.cli import main
 from duolog.engine.events import ModelCalled, SessionClosed, SessionOpened
 from duolog.engine.log.open import open_log
+from duolog.engine.records import Record
 from openai_server import Answer, Body, OpenAIServer
 from travel_model import play
 
@@ -57,6 +59,16 @@ def calls(path: Path) -> list[Call]:
                 async for record in log.read_all()
                 if isinstance(record.event, ModelCalled)
             ]
+
+    return anyio.run(read)
+
+
+def trace(path: Path) -> list[Record]:
+    """All records of a log."""
+
+    async def read() -> list[Record]:
+        async with open_log(str(path), create=False) as log:
+            return [record async for record in log.read_all()]
 
     return anyio.run(read)
 
@@ -110,6 +122,32 @@ def test_a_whole_experiment_on_models(
 
     assert nowhere(KEY, tmp_path)
     assert KEY not in out + err + again.err
+
+
+@pytest.mark.slow
+def test_a_user_on_a_model_may_walk_away_before_there_is_an_output(
+    server: OpenAIServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    offered: list[str] = []
+
+    def impatient(body: Body) -> Answer:
+        prompt = body["messages"][-1]["content"]
+        if not prompt.startswith("# Your request") or "Your choices are:" not in prompt:
+            return play(body)
+        offered.append(prompt)
+        return Answer(text="Give up")
+
+    server.answer = impatient
+    path = tmp_path / "log.db"
+    assert main(arguments(server, path, "--agents", "one-stage", "--sessions", "1")) == 0
+    assert list(ends(path).values()) == ["abandoned"]
+    assert "(there is none yet)" in offered[0]  # no output
+    assert not re.search(r"^\d\. Finish", offered[0], re.MULTILINE)
+    kinds = {record.kind for record in trace(path)}
+    assert "SnapshotTaken" not in kinds
+    [closed] = [r.event for r in trace(path) if isinstance(r.event, SessionClosed)]
+    assert (closed.by, closed.detail) == ("user", "gives up")
+    assert "0.000" in capfd.readouterr().out  # worth nothing, and counted
 
 
 @pytest.mark.slow
@@ -222,7 +260,6 @@ def test_options_that_make_no_sense_are_one_clear_line(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)  # on a slow machine; twenty trips take some 30 s on two cores
 @pytest.mark.parametrize("trips", [3, pytest.param(20, marks=pytest.mark.soak)])
 def test_killed_in_the_middle_of_three_agents_on_many_trips(
     trips: int, server: OpenAIServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]

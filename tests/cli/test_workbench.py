@@ -80,7 +80,7 @@ def test_it_fails_where_its_log_is_gone(log: Path) -> None:
     with process.stderr:
         assert "the workbench of" in process.stderr.readline()
         log.rename(log.with_name("moved.db"))
-        assert process.wait(30) == 2
+        assert process.wait(300) == 2
         assert "was removed or moved" in process.stderr.read()
 
 

@@ -10,13 +10,14 @@ from collections.abc import Mapping, Sequence
 
 import anyio
 import pytest
-from duolog.engine.events import JSON, MessageSent
+from duolog.engine.events import JSON, MessageSent, ModelCalled, SessionClosed
 from duolog.engine.log.open import open_log
 from duolog.engine.models import ModelReply, ModelRequest, Models, ScriptedModel, Tool, ToolCall
 from duolog.engine.models.prompting.json_schema import load_library
+from duolog.engine.models.rehearsal import Rehearsal
 from duolog.engine.records import Record
 from duolog.engine.rounds import is_act
-from duolog.engine.session.runner import run_session
+from duolog.engine.session.runner import Session, run_session
 from duolog.engine.task import Cell, Setting, find_task
 
 TASKS = ("data", "finance", "proof", "travel", "tutoring")
@@ -61,7 +62,7 @@ class Everybody:
         listed = prompt.rpartition("Your choices are:")[2]
         found = re.finditer(r"^(\d)\. ([\w ]+)", listed, re.MULTILINE)
         offered = {one[2]: one[1] for one in found}
-        ends = {"Finish", "Do nothing"}
+        ends = {"Finish", "Do nothing", "Give up"}
         if self.composed["human"] >= ENOUGH:
             return offered.get("Finish", offered["Do nothing"])
         return self._random.choice([n for title, n in offered.items() if title not in ends])
@@ -119,15 +120,19 @@ def play(task: str, agent: str) -> tuple[Everybody, list[Record]]:
         user_model="m",
         judge_model=judge,
     )
+    return model, recorded(find_task(task).session(cell, setting))
+
+
+def recorded(session: Session) -> list[Record]:
+    """The trace of a session, once it has run."""
     load_library()  # for the arguments of actions
-    session = find_task(task).session(cell, setting)
 
     async def run() -> list[Record]:
         async with open_log("memory://") as log:
             await run_session(log, session)
             return [record async for record in log.read(session.id)]
 
-    return model, anyio.run(run)
+    return anyio.run(run)
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -140,6 +145,28 @@ def test_nine_in_ten_composed_acts_of_people_are_carried_out(task: str, agent: s
     done = [r for r in trace if r.role == "human" and is_act(r) and r is not request]
     left = Counter(r.role for r in trace if r.kind == "DraftDropped")
     assert len(done) + left["human"] >= 0.9 * model.composed["human"]
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_rules_that_play_models_for_an_estimate_reply_with_what_models_are_offered(
+    task: str,
+) -> None:
+    rehearsal = Rehearsal()
+    setting = Setting(models=Models(rehearsal), rehearsal=rehearsal)
+    cell = Cell(
+        agent="one-stage",
+        user="proactive",
+        instance="1",
+        seed=11,
+        model="m",
+        user_model="m",
+        judge_model="m" if task == "tutoring" else None,
+    )
+    trace = recorded(find_task(task).session(cell, setting))
+    calls = [(r.role, r.event.purpose) for r in trace if isinstance(r.event, ModelCalled)]
+    assert not [call for call in calls if call[1].endswith("again")]  # all replies could be read
+    assert ("human", "rate") in calls
+    assert any(isinstance(r.event, SessionClosed) and r.role == "human" for r in trace)
 
 
 def test_students_are_not_offered_what_only_tutors_can_do() -> None:

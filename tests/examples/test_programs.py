@@ -18,7 +18,7 @@ from forked import run_forked
 
 pytestmark = pytest.mark.slow  # these tests start programs
 
-LIMIT = 50
+LIMIT = 300
 
 
 def run(root: Path, name: str, *arguments: str) -> list[str]:

@@ -50,7 +50,7 @@ class Screen:
 
     async def shows(self, holds: Callable[[], object]) -> None:
         """Waits until it does."""
-        with anyio.fail_after(30):
+        with anyio.fail_after(120):
             while not holds():
                 await self.pilot.pause(0.01)
 

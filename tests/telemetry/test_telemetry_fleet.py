@@ -361,7 +361,7 @@ async def test_scorers_that_run_elsewhere_do_not_run_here(tmp_path: Path) -> Non
         await product.settle()
         assert (watch.statistics().scorers, found) == ((), [])
         other = worker.watch(scorers=[duolog.rule_judge()], after_position=0).start()
-        with anyio.fail_after(30):
+        with anyio.fail_after(120):
             while not found:  # noqa: ASYNC110  (its records come through the file)
                 await anyio.sleep(0.02)
         await other.aclose()

@@ -238,7 +238,7 @@ def test_runs_at_the_same_time_may_share_a_file(pytester: pytest.Pytester) -> No
         )
         for number in range(2)
     ]
-    assert [process.wait(60) for process in running] == [0, 0]
+    assert [process.wait(300) for process in running] == [0, 0]
     assert sorted(sessions(pytester.path / "kept.db")) == sorted(
         (f"test_{number}.py::test_it[{n}]", "ended") for number in range(2) for n in range(4)
     )

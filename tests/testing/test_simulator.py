@@ -87,7 +87,7 @@ def test_a_run_that_does_not_end_is_ended_and_named(capsys: pytest.CaptureFixtur
         watchdog(0.0, lambda code: ended.set()) as watch,
         watch.over(lambda: "the command that repeats it"),
     ):
-        assert ended.wait(30)
+        assert ended.wait(300)
     told = capsys.readouterr().err
     assert "repeat it: the command that repeats it" in told
     assert "test_a_run_that_does_not_end" in told

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from duolog.engine.events import JSON, SessionOpened
 from duolog.engine.session.context import ActorContext
@@ -9,7 +11,9 @@ from duolog.engine.task import Cell, Setting, find_task
 from duolog.interop.workbench.participation.entries import shown_entry
 from duolog.scoring.display.cards import card_of, in_words
 from duolog.testing import records_of
+from duolog.users.model_mind import profile_text
 from duolog.users.person_commands import private_text
+from duolog.users.personas import PERSONAS
 
 
 @pytest.mark.parametrize("private", [None, "soup", ["soup"], {"dish": {"hot": True}}])
@@ -23,23 +27,33 @@ def test_beside_a_profile_in_words_numbers_are_left_out() -> None:
     assert private_text(private) == "What you know:\n- Likes soup\n- Hates salt"
 
 
+STATE = re.compile(
+    r"\b(?:guess|slip|energy|stamina|attention|patience|probab\w*|skills?|\d+ words|believes|share)\b"
+    r"|\b\d+\.\d|\b\d+ ?%|[{}_]",
+    re.IGNORECASE,
+)
+"""Words and numbers of a simulator, which are not among the wishes and the knowledge of a person."""
+
+
+@pytest.mark.parametrize("user", ["person", *PERSONAS])
 @pytest.mark.parametrize("name", ["travel", "data", "finance", "proof", "tutoring"])
-def test_a_real_person_gets_a_card_and_never_the_state_of_a_simulator(name: str) -> None:
+def test_neither_a_person_nor_a_model_is_shown_the_state_of_a_simulator(
+    name: str, user: str
+) -> None:
     async def person(context: ActorContext) -> None:
         """Takes the seat."""
 
-    cell = Cell(agent="one-stage", user="person", instance="0", seed=1)
-    private = find_task(name).session(cell, Setting(person=person)).opened.private["user"]
-    card = dict(card_of(private))
-    assert list(card)[:3] == ["Your role", "Your goal", "What you know"]
-    assert "How to act the part" in card
-    text = private_text(private)
-    for state in ("guess", "slip", "0.0", "energy", "{", "believes"):
-        assert state not in text
-    simulated = find_task(name).session(
-        Cell(agent="one-stage", user="proactive", instance="0", seed=1), Setting()
-    )
-    assert "card" not in str(simulated.opened.private["user"])
+    for instance in map(str, range(5)):
+        cell = Cell(agent="one-stage", user=user, instance=instance, seed=1)
+        private = find_task(name).session(cell, Setting(person=person)).opened.private["user"]
+        card = dict(card_of(private))
+        assert list(card)[:3] == ["Your role", "Your goal", "What you know"]
+        assert "How to act the part" in card
+        assert STATE.findall(private_text(private)) == []
+        if user != "person":
+            simulated = find_task(name).session(cell, Setting()).opened.private["user"]
+            assert "card" not in str(simulated)
+            assert STATE.findall(profile_text(simulated)) == []
 
 
 def test_the_workbench_shows_the_card() -> None:

@@ -6,6 +6,7 @@ import pytest
 from asked import Answers, calls, conversation
 from duolog.engine.codec import digest
 from duolog.engine.events import (
+    JSON,
     ApprovalAsked,
     Event,
     MessageSent,
@@ -112,16 +113,20 @@ async def test_a_limited_user_is_shown_what_it_took_in_and_told_what_limits_it()
         ([LEAVE], ["Answer", "Offer feedback", "Take an action", "Do nothing"]),
     ],
 )
-async def test_every_persona_is_offered_the_five_decisions_of_the_paper_where_they_make_sense(
+async def test_every_persona_is_offered_the_five_decisions_of_the_paper_and_may_give_up(
     persona: Persona, facts: list[Draft], offered: list[str]
 ) -> None:
-    """Nobody can be content before there is an output, or answer before anything was said."""
-    answers = Answers(str(len(offered)))
+    """Users cannot be content before there is an output, or answer before anything was said; they can
+    always walk away.
+    """
+    offered = [*offered, "Give up"]
+    answers = Answers(str(len(offered)), "Do nothing")
+    assert await mind(answers).choose(view(*facts), persona) == "leave"
     assert await mind(answers).choose(view(*facts), persona) == "nothing"
     listed = [f"{n}. {title}: " for n, title in enumerate(offered, start=1)]
     assert all(line in answers.prompts[0] for line in listed)
     explained = answers.prompts[0].partition("How to choose:")[2]
-    titles = ("Answer", "Offer feedback", "Take an action", "Finish", "Do nothing")
+    titles = ("Answer", "Offer feedback", "Take an action", "Finish", "Do nothing", "Give up")
     assert [title for title in titles if f"- {title} " in explained] == offered
     assert f"{len(offered) + 1}. " not in answers.prompts[0]
 
@@ -132,6 +137,7 @@ async def test_every_persona_is_offered_the_five_decisions_of_the_paper_where_th
         ("2", "feedback"),
         ("4. Finish", "finish"),
         ("Choice: 5", "nothing"),
+        ("6. Give up", "leave"),
         ("do nothing", "nothing"),
     ],
 )
@@ -228,6 +234,14 @@ async def test_finishing_needs_no_words() -> None:
     assert answers.requests == []
 
 
+async def test_giving_up_needs_no_words_and_no_output() -> None:
+    answers = Answers("leave it", "Give up", "1\nNothing came of it.")
+    user = SimulatedUser(mind(answers), PROACTIVE)
+    decision = await user.decide(view(QUESTION))
+    assert decision.verbs == (Rate(1, "Nothing came of it."), Finish("gives up", "abandoned"))
+    assert answers.purposes == ["choose", "choose again", "rate"]
+
+
 async def test_words_that_cannot_be_read_are_not_said() -> None:
     answers = Answers("", " ", "<think>?</think>")
     assert await mind(answers).compose(view(QUESTION), PROACTIVE, "answer") == NOTHING
@@ -266,6 +280,9 @@ def test_profiles_are_told_in_lines() -> None:
     assert profile_text({"profile": ["soup"]}) == "- soup"
     assert profile_text({"profile": ["soup"], "numbers": {"salt": 0.2}}) == "- soup"
     assert profile_text({"dish": "soup", "hot": True}) == "- dish: soup\n- hot: true"
+    two: JSON = {"profile": ["soup", "no salt"], "second thoughts": ["After a walk: stew"]}
+    changes = "What may change your mind:\n- After a walk: stew"
+    assert profile_text(two) == f"- soup\n- no salt\n\n{changes}"
 
 
 def test_the_digest_tells_briefs_apart() -> None:

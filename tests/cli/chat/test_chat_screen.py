@@ -94,7 +94,7 @@ class Chat:
         await self.holds(lambda: all(text in self.text for text in texts))
 
     async def holds(self, what: Callable[[], object]) -> None:
-        with anyio.move_on_after(30):
+        with anyio.move_on_after(120):
             while not what():
                 await self.pilot.pause(0.01)
         assert what(), self.text

@@ -71,7 +71,7 @@ def test_it_ends_when_its_terminal_is_closed(dinner: Path) -> None:
         while b"following" not in shown:
             shown += os.read(master, 65536)
         os.close(master)
-        assert process.wait(60) == 0
+        assert process.wait(300) == 0
 
 
 @pytest.mark.slow

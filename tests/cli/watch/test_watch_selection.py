@@ -36,7 +36,7 @@ async def watching(log: EventLog) -> AsyncIterator[WatchedLog]:
 
 
 async def settle(watched: WatchedLog) -> None:
-    with anyio.fail_after(30):
+    with anyio.fail_after(120):
         while not watched.settled:  # noqa: ASYNC110
             await anyio.sleep(0.002)
 
@@ -107,7 +107,7 @@ async def test_the_list_follows_the_log() -> None:
         assert await listed(watched) == ["b-1", "a-9"]
         await put_records(log, script_of([*SESSIONS["b-1"], "close"], "b-1").records[7:])
         await put_records(log, script_of(["human", "agent"] * 5, "new").records)
-        with anyio.fail_after(30):
+        with anyio.fail_after(120):
             while await listed(watched) != ["new", "a-9"]:  # noqa: ASYNC110
                 await anyio.sleep(0.002)
 

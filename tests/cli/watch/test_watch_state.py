@@ -27,7 +27,7 @@ FOUR = ["human", "agent", "human", "agent"]
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    with anyio.fail_after(30):
+    with anyio.fail_after(120):
         while not holds():  # noqa: ASYNC110
             await anyio.sleep(0.002)
 

@@ -95,7 +95,7 @@ async def test_the_loop_runs_while_sqlite_is_scanned(tmp_path: Path) -> None:
 
     def consume(records: Sequence[Record]) -> None:
         loop.call_soon_threadsafe(turn.set)
-        assert turn.wait(30), "the event loop had no turn while the function ran"
+        assert turn.wait(300), "the event loop had no turn while the function ran"
 
     async with store("sqlite", tmp_path) as log:
         await written(log, 10)

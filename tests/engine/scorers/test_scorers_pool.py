@@ -215,7 +215,7 @@ async def test_the_checkpoint_moves_on_while_it_runs(
     async with measuring(log, Reader()):
         for number in range(5):
             await say(log, f"s{number}", *"abcde")
-        with anyio.fail_after(30):
+        with anyio.fail_after(120):
             while await log.checkpoint(*checkpoint_key(Reader().ref)) < 5:  # noqa: ASYNC110
                 await anyio.sleep(0.001)
 

@@ -105,7 +105,7 @@ async def running(*scorers: ScorerDriver) -> AsyncIterator[None]:
 
 
 async def until(reached: Callable[[], bool]) -> None:
-    with anyio.fail_after(30):
+    with anyio.fail_after(120):
         while not reached():  # noqa: ASYNC110
             await anyio.sleep(0.001)
 
@@ -236,7 +236,7 @@ async def test_the_checkpoint_waits_for_the_sessions_of_other_processes(path: st
                 await scorers[1].save()
                 return await one.checkpoint(*KEY) > unmeasured
 
-            with anyio.fail_after(30):
+            with anyio.fail_after(120):
                 while not await is_saved():  # noqa: ASYNC110  (of two processes)
                     await anyio.sleep(0.01)
         assert await measured_once(one, *names)
@@ -434,7 +434,7 @@ async def test_a_session_that_is_lost_is_not_worked_on(path: str) -> None:
             await one.claim(["s", "t"])
             await log.leases().claim(["score/x/session/s"], "ben", 3600.0)
             tasks.start_soon(holder.keep)
-            with anyio.fail_after(30):
+            with anyio.fail_after(120):
                 await lost.wait()
             tasks.cancel_scope.cancel()
         assert one.mine == {"t"}

@@ -103,7 +103,6 @@ async def test_a_fork_shares_all_before_its_round_and_names_its_origin(number: i
     ("sessions", "step"), [(1, 4), pytest.param(20, 1, marks=pytest.mark.soak)]
 )
 @pytest.mark.parametrize("agent", AGENTS)
-@pytest.mark.timeout(900)
 async def test_the_same_players_and_seed_give_the_rest_of_the_origin_wherever_it_is_cut(
     agent: str, sessions: int, step: int
 ) -> None:
@@ -180,7 +179,6 @@ async def test_who_plays_on_has_its_own_state_where_another_agent_takes_over() -
         (("auto", "proactive"), ("one-stage", "proactive")),
     ],
 )
-@pytest.mark.timeout(900)
 async def test_anybody_can_take_over_anywhere(
     before: tuple[str, str], after: tuple[str, str], step: int
 ) -> None:

@@ -55,7 +55,7 @@ def dom(tmp_path: Path) -> Callable[[str], str]:
         command = [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
         command += [f"--user-data-dir={tmp_path / 'profile'}", file.as_uri()]
         return subprocess.run(
-            command, capture_output=True, check=True, text=True, timeout=100
+            command, capture_output=True, check=True, text=True, timeout=300
         ).stdout
 
     return run
