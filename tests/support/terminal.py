@@ -17,7 +17,7 @@ from pathlib import Path
 
 __all__ = ("Terminal", "at_terminal")
 
-_PATIENCE = 120.0
+_PATIENCE = 600.0
 """Seconds after which what is waited for will not come; machines may be slow."""
 
 _TAKE_TERMINAL = """

@@ -49,7 +49,8 @@ def by_person(path: Path) -> Sequence[object]:
 
 @contextmanager
 def chatting(where: Path, *arguments: str, editor: str = "") -> Iterator[Terminal]:
-    environment = {"EDITOR": editor, "VISUAL": ""}
+    # The rest of a key is waited for, however late it comes: Textual's 100 ms are too few on a busy machine.
+    environment = {"EDITOR": editor, "VISUAL": "", "ESCDELAY": "60000"}
     with at_terminal(duolog("chat", *arguments), where=where, environment=environment) as terminal:
         yield terminal
 
