@@ -113,7 +113,7 @@ async def test_faults_lose_no_session_and_are_all_in_the_log(
     server.answer = answer
     server.fault = each_in_twenty(3 if stream else 4)
     # Only what is never answered times out, however slow the machine.
-    terms = msgspec.structs.replace(QUICK, timeout=5.0)
+    terms = msgspec.structs.replace(QUICK, timeout=10.0)
     models = Models(LiteLLMModel(api_base=server.url, stream=stream), terms=terms)
     async with open_log("memory://") as log, open_log("memory://") as again:
         caplog.set_level(logging.INFO, "duolog.models")

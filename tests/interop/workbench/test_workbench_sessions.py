@@ -21,12 +21,6 @@ from workbench import visiting
 HOSTILE = "</td><script>alert(1)</script>\u202e"
 
 
-@pytest.fixture(autouse=True)
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page waits for its rows for as long as a slow machine needs."""
-    monkeypatch.setattr(lists, "_PATIENCE", 3600.0)
-
-
 async def put(log: EventLog, number: int, *, utility: float | None = None, **labels: str) -> None:
     """A session of two rounds."""
     script = RecordWriter(f"s-{number}")
