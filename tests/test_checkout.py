@@ -182,15 +182,21 @@ def test_a_program_sees_the_types_of_a_plain_installation(
 
 
 def _known_settings(root: Path, consumer: Path) -> Path:
-    """Settings under which mypy believes what `make types` found out about the same files. None of them says
-    where the package is."""
+    """Settings under which mypy believes what `make types` found out about the same files: all that decide of
+    types, those of single modules too. None of them says where the package is."""
     settings = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["mypy"]
-    lines = [f"{name} = {json.dumps(settings[name])}" for name in ("plugins", "enable_error_code")]
-    lines += ["strict = true", "warn_unreachable = true", "explicit_package_bases = true"]
+    apart = ("packages", "mypy_path", "exclude", "overrides")
+    tables = [("[tool.mypy]", {key: said for key, said in settings.items() if key not in apart})]
+    tables += [("[[tool.mypy.overrides]]", one) for one in settings["overrides"]]
+    lines = [
+        line
+        for heading, said in tables
+        for line in (heading, *(f"{key} = {json.dumps(value)}" for key, value in said.items()))
+    ]
     shutil.copytree(root / ".ci", consumer / "settings" / ".ci")
     _copy_cache(root / ".mypy_cache", consumer / ".mypy_cache")
     written = consumer / "settings" / "pyproject.toml"
-    written.write_text("\n".join(["[tool.mypy]", *lines]), encoding="utf-8")
+    written.write_text("\n".join(lines), encoding="utf-8")
     return written
 
 
