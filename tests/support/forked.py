@@ -28,15 +28,20 @@ _IMPORTED = (
     *(f"duolog.cli.commands.{name}" for name in ("score", "sessions", "show")),
     "duolog.cli.app",
     "duolog.cli.reporting",
+    "duolog.experiments.running",
     "duolog.experiments.sources",
     "duolog.cli.scoring",
     "duolog.engine.log.sqlite",
     "duolog.engine.session.simulation",
+    "duolog.agents.players",
+    "duolog.users.players",
+    "duolog.tasks.rule_user",
     "duolog.examples.travel",
     "duolog.scoring.report",
     "anyio._backends._asyncio",
     "rich.progress",
     "rich.table",
+    "structlog",
 )
 """What most programs import; one that is missing here only costs time."""
 

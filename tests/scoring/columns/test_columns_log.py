@@ -159,7 +159,9 @@ def _damage(path: Path) -> None:
 
 @pytest.fixture
 def small_logs_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each process has one part, since a program is started for each."""
     monkeypatch.setattr(columns_log, "LARGE", 1)
+    monkeypatch.setattr(columns_log, "_PARTS", 1)
 
 
 @pytest.fixture
@@ -178,10 +180,17 @@ def given(small_logs_are_shared: None, monkeypatch: pytest.MonkeyPatch) -> list[
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [Options(), Options(rounds="human-turn", judge="none")])
+@pytest.mark.parametrize(
+    ("options", "parts"), [(Options(), 3), (Options(rounds="human-turn", judge="none"), 1)]
+)
 async def test_several_processes_give_the_same_to_the_bit(
-    tmp_path: Path, options: Options, given: list[Derived]
+    tmp_path: Path,
+    options: Options,
+    parts: int,
+    given: list[Derived],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(columns_log, "_PARTS", parts)
     url = f"sqlite:///{tmp_path / 'a%20log.db'}"
     async with odd_log(url) as log:
         expected = await plain(log, options)
@@ -301,7 +310,6 @@ async def test_a_process_is_gone_once_its_caller_is_cancelled(
         f"import os, time; open({str(pipe)!r}, 'w').write(f'{{os.getpid()}}\\n'); time.sleep(600)"
     )
     monkeypatch.setattr(columns_log, "WORKER", ("-c", waits))
-    monkeypatch.setattr(columns_log, "_PARTS", 1)
     url = str(tmp_path / "log.db")
     async with odd_log(url) as log, anyio.create_task_group() as tasks:
         tasks.start_soon(lambda: rows(log, shared=Shared(url=url, processes=2)))
@@ -319,7 +327,7 @@ from duolog.engine.log.open import open_log
 from duolog.scoring.columns import log as columns_log
 from duolog.scoring.columns.log import Shared, folded
 
-columns_log.LARGE = 1
+columns_log.LARGE = columns_log._PARTS = 1
 said = []
 
 async def main():
