@@ -64,6 +64,8 @@ _OPENS: Final = "As soon as you understand {}, you also want to understand {}."
 _PIVOT: Final = "As soon as you understand {}, the recommendation has to rest on that instead."
 _LIMITS: Final = "You read only the beginning of a long message or report. After a few pages you are tired of reading."
 _READING: Final = "reading"
+_OLDER_LIMITS: Final = "You take in {} words at a time, and {} altogether; then you are tired."
+"""As older logs have them."""
 
 
 class Profile(msgspec.Struct, frozen=True):
@@ -130,7 +132,7 @@ def read_profile(written: JSON) -> Profile:
     for before, after in _all(_OPENS, texts):
         topic = _topic(before)
         opens[topic] = (*opens.get(topic, ()), _topic(after))
-    attention, stamina = _limits(written)
+    attention, stamina = _limits(written, texts)
     return Profile(
         names=names,
         wants=read_wants(written),
@@ -142,8 +144,10 @@ def read_profile(written: JSON) -> Profile:
     )
 
 
-def _limits(written: JSON) -> tuple[int, int]:
+def _limits(written: JSON, texts: Sequence[str]) -> tuple[int, int]:
     """The words that an analyst takes in at a time, and altogether."""
+    for attention, stamina in _all(_OLDER_LIMITS, texts):
+        return int(attention), int(stamina)
     found = written.get(_READING) if isinstance(written, Mapping) else None
     try:
         limits = msgspec.convert(found, dict[str, int])

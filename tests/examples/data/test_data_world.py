@@ -8,7 +8,12 @@ from duolog.engine.events import UtilityScored
 from duolog.examples.data.data_task import best_report, data_task, data_utility
 from duolog.examples.data.facts import DEFAULTS, RULINGS, Topic, agrees
 from duolog.examples.data.instances import Instance, invent_survey, make_instance, opened_by
-from duolog.examples.data.profile import profile_of, read_profile, write_profile
+from duolog.examples.data.profile import (
+    profile_of,
+    read_profile,
+    sentences_of,
+    write_profile,
+)
 from duolog.examples.data.truth import Sums
 from duolog.testing.records import RecordWriter, run_scorer
 
@@ -79,6 +84,14 @@ def test_interests_have_clear_answers_and_lead_from_the_first_to_all(one: Instan
 def test_a_profile_is_read_back_as_it_was_written(one: Instance) -> None:
     profile = profile_of(one)
     assert read_profile(write_profile(profile)) == profile
+
+
+def test_a_profile_of_an_older_log_is_read(one: Instance) -> None:
+    profile = profile_of(one)
+    *sentences, _ = sentences_of(write_profile(profile))
+    words = f"{profile.attention} words at a time, and {profile.stamina} altogether"
+    limits = f"You take in {words}; then you are tired."
+    assert read_profile({"profile": [*sentences, limits]}) == profile
 
 
 @pytest.mark.parametrize("written", [None, {}, {"profile": ["It is about tea."]}])
