@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import pytest
+from duolog.engine.events import JSON
 from duolog.examples.finance.language.advice import (
     FOLLOW_UPS,
     QUESTIONS,
@@ -125,7 +126,13 @@ def test_a_profile_reads_back_and_changes_topic_by_topic() -> None:
         heard=one.moves[0],
         project="a new roof" if one.holds.project else "",
     )
-    assert read_profile(write_profile(profile)) == profile
+    written = write_profile(profile)
+    assert read_profile(written) == profile
+    later = written["second thoughts"]
+    assert isinstance(later, list)
+    older: list[JSON] = [str(text).replace("Soon I hear that ", "Soon, ") for text in later]
+    assert older != later
+    assert read_profile({**written, "second thoughts": older}) == profile
     for topic in one.moves:
         profile = profile.after(topic)
         assert read_profile(write_profile(profile)) == profile
