@@ -6,7 +6,7 @@ import pytest
 from browser import SharedBrowser, Watched, needs_browser, serious_findings, shares_browser
 from duolog.engine.events import ActionResolved, ActionTaken, MessageSent, NoteTaken
 from duolog.engine.log.open import open_log
-from duolog.engine.records import Draft
+from duolog.engine.records import TRACE, Draft
 from duolog.testing.records import RecordWriter
 from duolog.testing.sessions import put_records
 from playwright.async_api import expect
@@ -266,10 +266,15 @@ async def test_a_page_leads_to_what_went_wrong(browser: SharedBrowser) -> None:
             page = watched.page
             await page.goto(f"http://127.0.0.1:{port}/session?id=s#token={SECRET}")
             failed = [one for one in script.records if one.kind == "ActionResolved"]
+            # A key is pressed at once, where a click would wait: so all of the session has to be there.
+            there = f"{sum(record.stream == TRACE for record in script.records)} records"
+            await page.locator("#records", has_text=there).wait_for()
+            previous = page.get_by_role("button", name="Previous failure")
             for record in reversed(failed):
-                await page.get_by_role("button", name="Previous failure").press("Enter")
+                await expect(previous).to_be_enabled()
+                await previous.press("Enter")
                 await page.locator("#moment", has_text=f"record {record.version} of").wait_for()
-            await expect(page.get_by_role("button", name="Previous failure")).to_be_disabled()
+            await expect(previous).to_be_disabled()
             await page.get_by_role("button", name="Next failure").click()
             await page.locator("#moment", has_text=f"record {failed[1].version} of").wait_for()
             await page.get_by_role("button", name="Lowest rating").click()
