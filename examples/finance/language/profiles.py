@@ -143,7 +143,7 @@ def _read(said: tuple[str, ...], later: tuple[str, ...]) -> Profile:
             found = pattern.search(text)
             if found is not None:
                 moved[topic] = int(found["n"])
-                heard = topic if text.startswith("Soon") else heard  # older logs go on differently
+                heard = topic if text.startswith("Soon") else heard  # "Soon, " in older logs
     try:
         holds = msgspec.convert(held, Wishes)
     except msgspec.ValidationError as error:
