@@ -157,9 +157,8 @@ class _RehearsedUser:
         self._mind = mind
         self._rules = rules
         self._replies = replies
-        self._unsaid = (
-            ""  # what rules say in one decision with their work; a model either works or speaks
-        )
+        # What rules say in one decision with their work: a model either works or speaks.
+        self._unsaid = ""
 
     async def choose(self, view: View, persona: Persona) -> UserIntent:
         async def chosen() -> ModelReply:

@@ -1,8 +1,8 @@
 """The paper's findings as hypotheses on our experiments: each with estimate, interval and verdict.
 
-A hypothesis says on which side of a limit, 0 in most of them, a number lies. It *holds* if the whole 95 % interval lies there, *does not hold* if
-it lies on the other side, and is *not shown* if the interval contains the limit. A hypothesis on the drop gets the verdict that all
-readings of the ratings give, and *depends* if they differ.
+A hypothesis says on which side of a limit a number lies; in most of them, the limit is 0. It *holds* if the whole 95 %
+interval lies on that side, *does not hold* if it lies on the other, and is *not shown* if it contains the limit. A hypothesis
+on the drop gets the verdict that all readings of the ratings give, and *depends* if they differ.
 """
 
 from __future__ import annotations

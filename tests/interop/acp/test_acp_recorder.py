@@ -341,16 +341,16 @@ def test_files_are_whole_though_diffs_are_parts(log: SyncLog) -> None:
     write: dict[str, JSON] = {"sessionId": SESSION, "path": "/home/ann/b.py", "content": "b\n"}
     talk.call(AGENT, "fs/write_text_file", write, {})
     talk.edits("3", "/home/ann/b.py", None, "b\n")  # which was written already
-    read: dict[str, JSON] = {"sessionId": SESSION, "path": "/work/c.py"}
+    read: dict[str, JSON] = {"sessionId": SESSION, "path": "/home/ann/c.py"}
     talk.call(AGENT, "fs/read_text_file", read, {"content": "x = 1\ny = 2\n"})
-    talk.edits("4", "/work/c.py", "y = 2", "y = 3")
+    talk.edits("4", "/home/ann/c.py", "y = 2", "y = 3")
     found = [one.content for one in events(talk.record(log)) if isinstance(one, SnapshotTaken)]
     texts = [edit for one in found if isinstance(one, dict) for edit in one.items()]
     assert texts == [
         ("/home/ann/a.py", "one\ntwo\nthree\n"),
         ("/home/ann/a.py", "one\n2\nthree\n"),
         ("/home/ann/b.py", "b\n"),
-        ("/work/c.py", "x = 1\ny = 3\n"),
+        ("/home/ann/c.py", "x = 1\ny = 3\n"),
     ]
 
 
@@ -405,19 +405,19 @@ def test_files_are_not_looked_at_unless_that_is_wanted(log: SyncLog, tmp_path: P
 def test_context_is_no_part_of_what_a_person_typed_and_secrets_are_removed(log: SyncLog) -> None:
     talk = Talk()
     talk.begin()
-    resource: JSON = {"uri": "file:///work/.env", "text": "API_KEY=sk-abcdef1234567890"}
+    resource: JSON = {"uri": "file:///home/ann/.env", "text": "API_KEY=sk-abcdef1234567890"}
     blocks: JSON = [
         {"type": "text", "text": "Use password=hunter2hunter2 from "},
         {"type": "resource", "resource": resource},
         {"type": "image", "mimeType": "image/png", "data": "AAAA"},
     ]
     talk.ask(EDITOR, "session/prompt", {"sessionId": SESSION, "prompt": blocks})
-    talk.edits("1", "/work/.env", None, "API_KEY=sk-abcdef1234567890\n")
+    talk.edits("1", "/home/ann/.env", None, "API_KEY=sk-abcdef1234567890\n")
     records = talk.record(log)
     said = [(one.role, one.event.text) for one in records if isinstance(one.event, MessageSent)]
     assert said == [
-        ("environment", "file:///work/.env\nAPI_KEY=[removed]"),
-        ("human", "Use password=[removed] from [file:///work/.env][image image/png]"),
+        ("environment", "file:///home/ann/.env\nAPI_KEY=[removed]"),
+        ("human", "Use password=[removed] from [file:///home/ann/.env][image image/png]"),
     ]
     assert "sk-abcdef" not in str(events(records))
 

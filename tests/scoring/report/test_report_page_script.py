@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from browser import CHROMIUM, needs_browser
 from duolog.scoring.metrics import aggregate
 from duolog.scoring.report import document_page, report_document
 from duolog.scoring.trajectory.points import Point, Trajectory
 
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium here to run the script in"),
-]
+pytestmark = [pytest.mark.slow, needs_browser]
 
 CLICK = """
 <script type="module">document.querySelector("#tokens .spot").dispatchEvent(new MouseEvent("click"));
