@@ -92,7 +92,7 @@ def test_a_request_that_has_begun_is_answered_though_the_server_stops(tmp_path: 
     with served(tmp_path / "log.db") as server:
         expect = {"Expect": "100-continue"}
         head = Client(server.port).head("POST", "/v1/sessions/s/events", expect, len(body))
-        with socket.create_connection(("127.0.0.1", server.port), 20) as stream:
+        with socket.create_connection(("127.0.0.1", server.port), 300) as stream:
             stream.sendall(head)
             assert stream.recv(1000).startswith(b"HTTP/1.1 100")  # it waits for the body
             server.process.send_signal(signal.SIGTERM)
@@ -105,7 +105,7 @@ def test_a_request_that_has_begun_is_answered_though_the_server_stops(tmp_path: 
 
 def listens(port: int) -> bool:
     try:
-        socket.create_connection(("127.0.0.1", port), 20).close()
+        socket.create_connection(("127.0.0.1", port), 300).close()
     except ConnectionError:
         return False
     return True
@@ -324,7 +324,7 @@ def test_ten_thousand_connections_harm_nothing(tmp_path: Path, many_files: int) 
     ):
         address = ("127.0.0.1", server.port)
         before = resident(server.process.pid)
-        friend = held.enter_context(socket.create_connection(address, 20))
+        friend = held.enter_context(socket.create_connection(address, 300))
 
         def ask(stream: socket.socket) -> bytes:
             stream.sendall(get)
@@ -336,7 +336,7 @@ def test_ten_thousand_connections_harm_nothing(tmp_path: Path, many_files: int) 
         assert ask(friend).startswith(b"HTTP/1.1 200")
         streams = []
         for number in range(many_files):
-            streams.append(held.enter_context(socket.create_connection(address, 20)))
+            streams.append(held.enter_context(socket.create_connection(address, 300)))
             if number % 1000 == 0:
                 assert ask(friend).startswith(b"HTTP/1.1 200")
         assert ask(streams[500]).startswith(b"HTTP/1.1 200")
@@ -345,7 +345,7 @@ def test_ten_thousand_connections_harm_nothing(tmp_path: Path, many_files: int) 
         for stream in streams:
             stream.close()
         while True:
-            with socket.create_connection(address, 20) as stream:
+            with socket.create_connection(address, 300) as stream:
                 if (answer := ask(stream)).startswith(b"HTTP/1.1 200"):
                     break
                 assert answer.startswith(b"HTTP/1.1 503")

@@ -233,7 +233,7 @@ async def test_the_numbers_of_a_log_that_grows_come_when_they_change() -> None:
             await session.human.approves(asked, source="person")
             other = await log.session("t", release="2")
             await other.agent.says("Hello. Anything to do?", durable=True)
-            with anyio.fail_after(60):
+            with anyio.fail_after(120):
                 async for found in reports:
                     if found.groups["1"].approvals.approved_by_person and "2" in found.groups:
                         break
@@ -261,7 +261,7 @@ async def test_a_watch_streams_the_numbers_of_a_session_as_updates(tmp_path: Pat
         await session.human.approves(asked, source="rule", at=T + 9)
         await session.agent.says("Done.", at=T + 10)
         await session.close(durable=True)
-        with anyio.fail_after(60):
+        with anyio.fail_after(120):
             await log.settle()
         records = [record async for record in log.read_all(session="s")]
     found = [update for update in live if isinstance(update, OversightUpdated)]

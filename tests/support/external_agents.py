@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import msgspec
 from duolog import Decision, Finish, Instance, Rate, Say, SimpleTask, View
 from duolog.agents.external.seat import external_agent
 from duolog.engine.events import Forgotten, ModelCalled
@@ -17,7 +18,7 @@ from duolog.engine.session.limits import Limits
 from duolog.engine.session.runner import Session, SessionResult, run_session
 from duolog.engine.task import Cell, OwnPart, Setting
 
-__all__ = ("SECRET", "TASK", "calls", "program", "record", "session")
+__all__ = ("LONG", "SECRET", "TASK", "calls", "program", "record", "session")
 
 SECRET = "raisins-with-cinnamon"
 """What only the user knows until it is said."""
@@ -57,11 +58,32 @@ def program(folder: Path, text: str) -> str:
     return f"{sys.executable} -E -S {path}"
 
 
+LONG = 600.0
+"""Seconds that any machine answers in."""
+
+
 def session(
-    address: str, *, timeout: float = 20.0, seed: int = 1, passed: Sequence[str] = ()
+    address: str,
+    *,
+    timeout: float = LONG,
+    until: Callable[[], object] = lambda: False,
+    seed: int = 1,
+    passed: Sequence[str] = (),
 ) -> Session:
-    """A session of the toast task with an external agent."""
+    """A session of the toast task with an external agent.
+
+    Args:
+        address: of the agent.
+        timeout: seconds that it has to answer.
+        until: once this holds, it has a long time: another try is not to be late too.
+        seed: of the session.
+        passed: names of variables that it may see.
+    """
     agent = external_agent(address, timeout=timeout, passed=passed)
+    terms = agent._models.terms
+    agent._models.terms = lambda model: (  # type: ignore[method-assign]
+        msgspec.structs.replace(terms(model), timeout=LONG) if until() else terms(model)
+    )
     part = OwnPart(agent.actor(TASK.brief), LoadedFrom(address, ""))
     cell = Cell(agent=agent.address.name, user="eater", instance="one", seed=seed)
     return TASK.session(

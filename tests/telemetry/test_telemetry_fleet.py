@@ -63,7 +63,7 @@ async def test_the_process_that_wrote_a_session_scores_it_and_hands_over_its_adv
 
     async with duolog.open(url) as one, duolog.open(url) as two:
         watches = watch(one, "one"), watch(two, "two")
-        with anyio.fail_after(60):
+        with anyio.fail_after(120):
             while any(w.statistics().scorers[0].processes < 2 for w in watches):  # noqa: ASYNC110
                 await anyio.sleep(0.02)
         await complain(await one.session("s1"))
@@ -149,7 +149,7 @@ async def test_advice_that_another_handler_may_have_had_says_so(url: str, crashe
             await lose_leases(store)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(second.run)
-            with anyio.fail_after(60):
+            with anyio.fail_after(120):
                 await second.settle()
             tasks.cancel_scope.cancel()
     assert handled == [("first", False), ("second", True)]
@@ -247,7 +247,7 @@ async def test_scorers_in_a_thread_take_no_time_of_the_loop(url: str) -> None:
         session = await log.session("s")
         await session.agent.submits("A draft.")
         await session.close(durable=True)
-        with anyio.fail_after(60):
+        with anyio.fail_after(120):
             await log.settle()
         assert (await duolog.score_log(log, "s")).points[-1].utility == 0.5
         assert threading.get_ident() not in threads
@@ -321,12 +321,12 @@ async def test_the_process_of_the_scorers_is_told_who_wrote_a_session_last(
     async with duolog.open(url, deadline=0.0) as log:
         log.watch(scorers=[duolog.rule_judge()], where="process", leases=True).start()
         await (await log.session("s")).human.says("hello", durable=True)
-        with anyio.fail_after(60):
+        with anyio.fail_after(120):
             while not orders:  # noqa: ASYNC110  (it gathers for a moment)
                 await anyio.sleep(0.01)
         assert orders.pop() == _Order(near=("s",))
         made[0].note("s", near=False)
-        with anyio.fail_after(60):
+        with anyio.fail_after(120):
             while not orders:  # noqa: ASYNC110
                 await anyio.sleep(0.01)
         assert orders == [_Order(left=("s",))]

@@ -73,7 +73,7 @@ async def test_a_log_closes_idle_sessions_by_itself() -> None:
     async with duolog.open("memory://", idle_after=0.01) as log:
         session = await log.session("s")
         await session.human.says("Hello.", durable=True)
-        with anyio.fail_after(60):
+        with anyio.fail_after(120):
             while (await log.summary("s")).state == "open":  # noqa: ASYNC110
                 await anyio.sleep(0.01)
 

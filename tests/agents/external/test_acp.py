@@ -10,7 +10,7 @@ import pytest
 from duolog.engine.errors import SessionInterrupted
 from duolog.engine.events import ApprovalAsked, MessageSent
 from duolog.engine.records import TRACE, Record
-from external_agents import SECRET, calls, record, session
+from external_agents import LONG, SECRET, calls, record, session
 
 pytestmark = pytest.mark.slow
 
@@ -101,7 +101,7 @@ def test_an_agent_that_dies_is_started_again() -> None:
     ],
 )
 def test_an_agent_that_cannot_be_used_is_one_clear_line(command: str, says: str) -> None:
-    timeout = 0.3 if "within" in says else 60.0
+    timeout = 0.3 if "within" in says else LONG
     with pytest.raises(SessionInterrupted, match=says):
         anyio.run(record, session(f"acp:{command}", timeout=timeout))
     assert list(Path("tmp").iterdir()) == []

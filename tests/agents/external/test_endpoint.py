@@ -10,7 +10,7 @@ import pytest
 from duolog.agents.external.address import read_address
 from duolog.agents.external.endpoint import KEY
 from duolog.engine.errors import InvalidInput, SessionInterrupted
-from external_agents import SECRET, calls, record, session
+from external_agents import LONG, SECRET, calls, record, session
 from openai_server import Answer, Body, Fault, OpenAIServer
 
 
@@ -47,9 +47,9 @@ def test_an_agent_behind_an_endpoint_speaks_and_acts(
 @pytest.mark.parametrize("fault", ["429", "500", "truncated", "malformed", "timeout"])
 def test_a_failed_call_is_made_again(server: OpenAIServer, fault: Fault) -> None:
     server.fault = lambda number, body: fault if number == 0 else None
-    result, records = anyio.run(
-        record, session(f"openai:{server.url}", timeout=5.0 if fault == "timeout" else 60.0)
-    )
+    timeout = 5.0 if fault == "timeout" else LONG
+    made = session(f"openai:{server.url}", timeout=timeout, until=lambda: server.requests)
+    result, records = anyio.run(record, made)
     assert result.reason == "finished"
     assert calls(records)[0].error is not None
     assert server.faults == [fault]

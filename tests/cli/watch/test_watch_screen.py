@@ -71,7 +71,7 @@ def test_nothing_is_logged_onto_its_terminal(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(WatchApp, "run_async", draw)
     logger, (reading, writing) = logging.getLogger("duolog"), os.openpty()
-    with open(reading, "rb", buffering=0) as seen, open(writing, "w", encoding="utf-8") as terminal:
+    with open(reading, "rb") as seen, open(writing, "w", encoding="utf-8") as terminal:
         handler = logging.StreamHandler(terminal)
         logger.addHandler(handler)
         try:
@@ -79,7 +79,7 @@ def test_nothing_is_logged_onto_its_terminal(monkeypatch: pytest.MonkeyPatch) ->
             logger.error("afterwards")
         finally:
             logger.removeHandler(handler)
-        assert seen.read(1000) == b"afterwards\r\n"
+        assert seen.readline() == b"afterwards\r\n"
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE])

@@ -87,7 +87,7 @@ async def test_one_probes_while_the_others_wait() -> None:
     async with anyio.create_task_group() as tasks:
         for name in "abcd":
             tasks.start_soon(one, name)
-        with anyio.fail_after(60):
+        with anyio.fail_after(120):
             while not order:
                 await anyio.lowlevel.checkpoint()
         await anyio.wait_all_tasks_blocked()

@@ -116,9 +116,9 @@ async def test_one_task_may_hold_two_slots() -> None:
 
 async def test_a_pause_holds_everybody() -> None:
     gate = RateLimiter(Rates())
+    began = anyio.current_time()
     gate.pause(0.05)
     gate.pause(0.01)  # does not shorten it
-    began = anyio.current_time()
     passages = []
 
     async def call() -> None:

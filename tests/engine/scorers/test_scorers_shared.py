@@ -368,7 +368,7 @@ async def test_sessions_of_a_process_that_was_killed_are_taken_over(
             await log.leases().claim([name], holder, 1.0)
         scorer = recording(other, left, writers.of("left"), LeaseTerms(looked_at=0.01, grace=0.0))
         async with running(scorer):
-            with anyio.fail_after(60):
+            with anyio.fail_after(120):
                 while not await measured_once(log, *names):  # noqa: ASYNC110
                     await anyio.sleep(0.05)
 

@@ -298,7 +298,7 @@ async def test_what_a_scorer_measures_after_the_close_is_written_in_time() -> No
 
         async def observe(self, record: Record) -> Sequence[Measurement]:
             if record.kind == "SessionClosed":
-                with anyio.move_on_after(60):
+                with anyio.move_on_after(120):
                     while not written:
                         await anyio.sleep(0.002)
                         written.extend([r.kind async for r in log.read(session.id, stream=own)])

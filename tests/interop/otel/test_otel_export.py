@@ -147,7 +147,7 @@ async def test_a_log_that_another_writes_is_exported_as_it_grows(tmp_path: Path)
 
     async with duolog.open(url) as log, export(log, memory) as exported:
         await anyio.to_thread.run_sync(work)
-        with anyio.fail_after(60):
+        with anyio.fail_after(120):
             while exported.statistics().exported < 4:  # noqa: ASYNC110  (nobody tells)
                 await anyio.sleep(0.01)
     assert memory.spans("s")[-1].name == "invoke_workflow support"

@@ -120,7 +120,7 @@ async def test_what_has_changed_follows_from_a_position() -> None:
         await put(log, 5, agent="a")
         came: list[str] = []
         gone: list[str] = []
-        with anyio.fail_after(60):
+        with anyio.fail_after(120):
             async for change in changes:
                 came += [session for session, _ in change.rows]
                 gone += change.gone
@@ -175,7 +175,7 @@ async def test_what_there_was_no_time_to_look_at_is_looked_at_though_nothing_mor
         script.rated(1, 2)
         await put_records(log, script.records[written:])
         await index.wait()
-        with anyio.fail_after(60):
+        with anyio.fail_after(120):
             tasks.start_soon(_release, gate)
             async for change in changes:
                 if [session for session, _ in change.rows] == ["s"]:
@@ -343,7 +343,7 @@ async def test_an_index_counts_sessions_that_begin_and_end_while_it_follows(
         script.closed()
         await put_records(log, script.records[written:])
         await put(log, 2, agent="b")
-        with anyio.fail_after(60):
+        with anyio.fail_after(120):
             await loaded(index, log)
         assert index.names == ["old", "s-1", "s-2"]
         assert index.values("state") == {"finished": 3}
