@@ -157,10 +157,8 @@ def run_page(page: Path, where: Path) -> list[str]:
                     _run_demo(page.parent, where, place)
                     ran.append("demo")
                 elif command[0] not in _SETS_UP:
-                    assert command[0] == "duolog", f"{place}: who runs {command[0]}?"
-                    program = [sys.executable, "-P", "-m", *command]
-                    shown = run(program, where, place, forked=True)
-                    ran.append("duolog")
+                    shown = _run_program(command, where, place)
+                    ran.append(command[0])
         else:
             assert snippet.language in _SHOWN, f"{place}: who runs {snippet.language}?"
             missing = set(snippet.text.splitlines()) - set(shown.splitlines()) - {""}
@@ -173,6 +171,14 @@ def _copy_samples(page: Path, where: Path) -> None:
         if (folder / "samples").is_dir():
             shutil.copytree(folder / "samples", where / "samples")
             return
+
+
+def _run_program(command: Sequence[str], where: Path, place: str) -> str:
+    name, *arguments = command
+    if name == "python":
+        return run([sys.executable, "-W", "error", *arguments], where, place)
+    assert name == "duolog", f"{place}: who runs {name}?"
+    return run([sys.executable, "-P", "-m", *command], where, place, forked=True)
 
 
 def _run_demo(root: Path, where: Path, place: str) -> None:
