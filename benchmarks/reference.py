@@ -73,7 +73,7 @@ def _command(command: Command, path: str, parent: Context | None, level: int) ->
         and (record := parameter.get_help_record(context)) is not None
     ]
     if parent is None and isinstance(command, TyperGroup):
-        yield from ("| command | |", "|---|---|")
+        yield from ("| command | what it does |", "|---|---|")
         for name in command.list_commands(context):
             below = command.get_command(context, name)
             if below is not None:
@@ -149,7 +149,7 @@ def _events() -> Iterator[str]:
         "Every kind of event that a log holds, with the fields of its body. Acts are the events that count as",
         "the act of a human or an agent; rounds follow from them.",
         "",
-        "| event | |",
+        "| event | meaning |",
         "|---|---|",
     )
     for name, event in EVENTS.items():

@@ -38,6 +38,8 @@ napoleon_use_rtype = False
 python_use_unqualified_type_names = True
 toc_object_entries = False
 
+smartquotes_action = "qe"  # two hyphens begin an option, and stay
+
 # Every link is checked, but for types in signatures: those of other libraries, and those that the
 # reference leaves out, are shown without a link.
 nitpicky = True
