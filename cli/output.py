@@ -52,9 +52,8 @@ def say_left_out(forks: int) -> None:
     if forks:
         from ..engine.text import quantity
 
-        say(
-            f"{quantity(forks, 'fork')} left out, since their origins are here: --forks compares them"
-        )
+        origins = "its origin is" if forks == 1 else "their origins are"
+        say(f"{quantity(forks, 'fork')} left out, since {origins} here: --forks compares them")
 
 
 def command_name() -> str:

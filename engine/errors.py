@@ -150,7 +150,7 @@ class SessionClosedError(LogError):
     """Raised by an append of a trace event to a session that is closed."""
 
     def __init__(self, session: str) -> None:
-        super().__init__(f"session {session!r} is closed: its trace takes no further events")
+        super().__init__(f"session {session!r} is closed; open a session with another id")
         self.session = session
 
 

@@ -338,7 +338,11 @@ class Controller:
             now.lead, now.why = "yield" if asked else "ask", "the human would rather not lead"
         elif self._gained(index):
             now.lead = before.lead
-            now.why = "the last answer paid" if now.lead == "ask" else "what the human said paid"
+            now.why = (
+                "the last answer led to progress"
+                if now.lead == "ask"
+                else "what the human said led to progress"
+            )
         elif not now.over or self._fruitless(index) < self.rules.persist:
             now.lead, now.why = before.lead, before.why
         elif before.lead == "ask":

@@ -209,7 +209,8 @@ class Recording(Generic[R]):
             if role is None:
                 known = ", ".join(self._actors)
                 raise InvalidInput(
-                    f"session {self.id!r} knows no {name!r}, only {known}: say its role"
+                    f"unknown participant {name!r} in session {self.id!r}; choose from {known}, or give "
+                    "a role to add one"
                 )
             if role != "environment" or name == ENGINE:
                 _check_name(name, role)

@@ -246,7 +246,10 @@ def _recognised(path: Path, *, grows: bool) -> Importer | None:
         raise InvalidInput(
             f"{refusal}; it can be read as {' or '.join(could)}: say which with --format"
         )
-    raise InvalidInput(f"{refusal}; if it is one of them, say which with --format")
+    raise InvalidInput(
+        f"{refusal}; if it is one of them, say which with --format; for other JSON, write a mapping "
+        "(--mapping, docs/importing.md)"
+    )
 
 
 def _is_blank(path: Path) -> bool:

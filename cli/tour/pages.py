@@ -74,7 +74,7 @@ class _Pages:
             TourPage(f"A stop: tolerance τ = {tau} is used up", self._stop),
             TourPage("Advice: what the agent should do", self._advice),
             TourPage("A fork: the same moment, another agent", self._fork),
-            TourPage("Now yours", self._next),
+            TourPage("Try it yourself", self._next),
         )
 
     # --- the pages --------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ class _Pages:
         _say(
             console,
             f"Best after round {best.round} ({number(best.utility)}), {number(final_.utility)} in the "
-            "end. A judge of one's own is a function: see docs/write-a-scorer.md.",
+            "end. To score your own work, write a function: docs/write-a-scorer.md.",
         )
 
     def _effort(self, console: Console) -> None:
@@ -211,7 +211,7 @@ class _Pages:
         _say(
             console,
             "The same numbers say who should lead. A controller follows them, and advises the agent; "
-            "the agent of this session did not go by it:",
+            "the agent of this session did not follow it:",
         )
         last = {one.round: one for one in self._session.advice}
         page = Page(console, numbers=5, times=4, names=9)
@@ -267,7 +267,7 @@ class _Pages:
             console.print(Text(f"  {what}:", style="dim"))
             console.print(Text(f"    {command}", style="bold"), soft_wrap=True)
         console.print()
-        _say(console, "README.md shows how to record a product of yours, in ten lines.")
+        _say(console, "README.md shows how to record your product, in a dozen lines.")
 
     # --- what they share --------------------------------------------------------------------------
 

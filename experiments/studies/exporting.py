@@ -40,7 +40,7 @@ _SESSION: Final = {
     "problem": "digest of what the session was about; equal for the same problem",
     "seed": "seed of the world",
     "baseline": "whether it ran without a person; always false here",
-    "state": "how it ended: finished (the person was satisfied), abandoned, limit (time was up), open, ...",
+    "state": "how it ended: finished (the participant was satisfied), abandoned, limit (time was up), open, ...",
     "rounds": "rounds, by handoff",
     "evaluated": "whether utility was measured",
     "first": "utility at the agent's first version of the output, 0 to 1",

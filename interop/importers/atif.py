@@ -119,7 +119,7 @@ class AtifImporter:
             try:
                 transcript = _Trajectory(document, reading).transcript(source.stem)
             except InvalidInput as error:
-                yield Diagnostic("problem", f"no trajectory: {error}", document.where)
+                yield Diagnostic("problem", f"invalid trajectory: {error}", document.where)
                 continue
             yield from read_transcript(transcript, reading)
 
@@ -218,7 +218,7 @@ class _Trajectory:
             step = decode(data, _Step)
             steps = tuple(_steps(step, data, name, self._open))
         except InvalidInput as error:
-            return Diagnostic("problem", f"no step: {error}", where, self._session)
+            return Diagnostic("problem", f"invalid step: {error}", where, self._session)
         return Entry(number, where, seconds_of(step.timestamp, self._reading.zone), steps)
 
 

@@ -128,7 +128,7 @@ def _message(item: Item) -> Iterator[Step]:
         yield from _lost(others)
         return
     if role not in _ROLES:
-        raise InvalidInput(f"its role is {role!r}, and none of {', '.join(sorted(_ROLES))}, tool")
+        raise InvalidInput(f"its role is {role!r}, not one of {', '.join(sorted(_ROLES))}, tool")
     name = item.get("name")
     name = name if isinstance(name, str) and name else None
     if has_own_blocks(item.get("content")):
@@ -404,7 +404,7 @@ def _in_file(path: Path) -> Iterator[Conversation | Diagnostic]:
             held = decode(piece.data, dict[str, JSON])
             items = _items(held)
         except InvalidInput as error:
-            yield Diagnostic("problem", f"no conversation: {error}", piece.where)
+            yield Diagnostic("problem", f"invalid conversation: {error}", piece.where)
             continue
         name = f"{path.stem}-{piece.number}" if several else path.stem
         yield Conversation(
@@ -433,7 +433,7 @@ def _item(piece: Piece) -> Item | Diagnostic:
     try:
         return decode(piece.data, dict[str, JSON])
     except InvalidInput as error:
-        return Diagnostic("problem", f"no message: {error}", piece.where)
+        return Diagnostic("problem", f"invalid message: {error}", piece.where)
 
 
 def _items(held: Mapping[str, JSON]) -> list[Item]:
@@ -458,7 +458,7 @@ def _items(held: Mapping[str, JSON]) -> list[Item]:
         found = True
         items += _listed("choices", [choices[0].get("message")])
     if not found and not ("role" in held or "type" in held):
-        raise InvalidInput("it has none of messages, input and output")
+        raise InvalidInput("it has neither messages nor input and output")
     return items if found else [held]
 
 
@@ -574,7 +574,7 @@ def _read(found: Conversation, reading: Reading) -> Iterator[Found]:
             used = _usage(item, item.get("model", model), "act", _name(item))
             steps = (*used, *questions.read(steps_of(item)))
         except InvalidInput as error:
-            yield Diagnostic("problem", f"no message: {error}", where, found.session)
+            yield Diagnostic("problem", f"invalid message: {error}", where, found.session)
             continue
         entries.append(Entry(index, where, seconds_of(stamp_of(item), reading.zone), steps))
     if not entries:

@@ -473,7 +473,7 @@ def _entries(
             kind, payload, time = _read(piece)
             steps = tuple(reader.steps(kind, payload, _bytes(piece)))
         except InvalidInput as error:
-            yield Diagnostic("problem", f"no line of a rollout: {error}", piece.where)
+            yield Diagnostic("problem", f"invalid line of a rollout: {error}", piece.where)
             continue
         yield Entry(piece.number, piece.where, seconds_of(time, reading.zone), steps)
 

@@ -84,7 +84,7 @@ def rows_of(path: Path) -> Iterator[Row | Diagnostic]:
         try:
             columns = decode(piece.data, dict[str, JSON])
         except InvalidInput as error:
-            yield Diagnostic("problem", f"no row: {error}", piece.where)
+            yield Diagnostic("problem", f"invalid row: {error}", piece.where)
             continue
         yield Row(piece.where, piece.number, columns)
 
@@ -181,7 +181,7 @@ def _read(row: Row, reading: Reading) -> Iterator[Found]:
         try:
             steps = _steps(message)
         except InvalidInput as error:
-            yield Diagnostic("problem", f"no message: {error}", where, session)
+            yield Diagnostic("problem", f"invalid message: {error}", where, session)
             continue
         stamp = message.get("timestamp") if isinstance(message, Mapping) else None
         entries.append(Entry(number, where, seconds_of(stamp, reading.zone), steps))
@@ -281,7 +281,7 @@ def _read_sharegpt(row: Row, name: str, reading: Reading) -> Iterator[Found]:
         try:
             entries.append(Entry(number, where, None, tuple(_steps_sharegpt(turn))))
         except InvalidInput as error:
-            yield Diagnostic("problem", f"no turn: {error}", where, session)
+            yield Diagnostic("problem", f"invalid turn: {error}", where, session)
     entries.append(_over(row))
     model = row.columns.get("model")
     transcript = Transcript(
@@ -323,7 +323,7 @@ def _steps_sharegpt(turn: JSON) -> Iterator[Step]:
     elif side == "thought":
         yield Reasoning(value or "")
     else:
-        raise InvalidInput(f"it is from {who!r}, and none of {', '.join(sorted(_SAID))}")
+        raise InvalidInput(f"it is from {who!r}, not one of {', '.join(sorted(_SAID))}")
 
 
 def _calls(value: str) -> Iterator[ToolCall]:

@@ -108,7 +108,7 @@ def documents_in(path: Path) -> Iterator[Document | Diagnostic]:
         try:
             yield Document(path, where, place, members_of(path, place))
         except InvalidInput as error:
-            yield Diagnostic("problem", f"no document: {error}", where)
+            yield Diagnostic("problem", f"invalid document: {error}", where)
 
 
 def is_answer(shape: Shape) -> bool:

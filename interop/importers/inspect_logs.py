@@ -207,7 +207,7 @@ def _sample(
     try:
         return evaluation, decode(data, Sample), where
     except InvalidInput as error:
-        return Diagnostic("problem", f"no sample: {error}", where)
+        return Diagnostic("problem", f"invalid sample: {error}", where)
 
 
 def _listed(path: Path) -> tuple[Evaluation, list[_Found]]:
@@ -249,7 +249,7 @@ def _archived(path: Path) -> Iterator[tuple[Evaluation, Sample, str] | Diagnosti
                 try:
                     data = read_member(archive, name)
                 except InvalidInput as error:
-                    yield Diagnostic("problem", f"no sample: {error}", where)
+                    yield Diagnostic("problem", f"invalid sample: {error}", where)
                     continue
                 yield _sample(log.eval, data, where)
     except (OSError, zipfile.BadZipFile) as error:
@@ -556,7 +556,7 @@ def _read(evaluation: Evaluation, sample: Sample, where: str, reading: Reading) 
         try:
             steps = tuple(steps_of_message(message, sample.attachments or {}))
         except InvalidInput as error:
-            yield Diagnostic("problem", f"no message: {error}", place, session)
+            yield Diagnostic("problem", f"invalid message: {error}", place, session)
             continue
         key = message.get("tool_call_id", message.get("id"))
         entries.append(Entry(number, place, times.get(str(key)), steps))

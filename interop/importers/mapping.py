@@ -357,7 +357,7 @@ class MappingImporter:
                     yield from self._session(session, piece, number, reading)
             except InvalidInput as error:
                 some = True
-                yield Diagnostic("problem", f"no document: {error}", piece.where)
+                yield Diagnostic("problem", f"invalid document: {error}", piece.where)
         if not some:
             path = self._spec.session.each
             raise InvalidInput(f"{source}: nothing is found at session.each, which is {path!r}")

@@ -460,7 +460,7 @@ def _session(
         try:
             event = decode(data, dict[str, JSON])
         except InvalidInput as error:
-            yield Diagnostic("problem", f"no event: {error}", place, session)
+            yield Diagnostic("problem", f"invalid event: {error}", place, session)
             continue
         if reader is None:
             reader = EventReader() if "kind" in event else ActionReader()

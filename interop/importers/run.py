@@ -575,7 +575,7 @@ class _Import:
     def _diagnostic(self, diagnostic: Diagnostic) -> None:
         if diagnostic.kind == "problem" and not self._keep_going:
             done = quantity(self.done, "event")
-            raise InvalidInput(f"{diagnostic.where}: {diagnostic.what}; the log has {done}")
+            raise InvalidInput(f"{diagnostic.where}: {diagnostic.what}; stopped after {done}")
         self._diagnostics.append(diagnostic)
 
     def _refuse(self, session: str, wrong: str) -> None:

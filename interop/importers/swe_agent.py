@@ -146,7 +146,7 @@ def _entries(document: Document, info: _Info, session: str) -> Iterator[Entry | 
         try:
             yield Entry(number, where, None, tuple(reader.steps(message, number)))
         except InvalidInput as error:
-            yield Diagnostic("problem", f"no message: {error}", where, session)
+            yield Diagnostic("problem", f"invalid message: {error}", where, session)
     yield Entry(number + 1, document.where, None, tuple(_ending(info)))
 
 
@@ -194,7 +194,7 @@ def _turns(document: Document, session: str) -> Iterator[_Turn | Diagnostic]:
             if message.role != _EXIT:  # the information says how it ended
                 yield _Turn(number, where, _of_mini(message) if mini else message)
         except InvalidInput as error:
-            yield Diagnostic("problem", f"no message{error}", where, session)
+            yield Diagnostic("problem", f"invalid message{error}", where, session)
 
 
 def _done(document: Document, session: str) -> Iterator[_Turn | Diagnostic]:
@@ -204,7 +204,7 @@ def _done(document: Document, session: str) -> Iterator[_Turn | Diagnostic]:
         try:
             done = decode(data, _Done)
         except InvalidInput as error:
-            yield Diagnostic("problem", f"no step: {error}", where, session)
+            yield Diagnostic("problem", f"invalid step: {error}", where, session)
             continue
         messages = list(done.query) if step == 1 else []
         thought = done.thought if done.thought is not None else _text(done.response)

@@ -80,7 +80,7 @@ def turns_of(items: Sequence[Item], where: str, session: str) -> Iterator[Turn |
             yield Turn(index, item, list(steps_of(item)))
         except InvalidInput as error:
             place = f"{where}, message {index}"
-            yield Diagnostic("problem", f"no message: {error}", place, session)
+            yield Diagnostic("problem", f"invalid message: {error}", place, session)
 
 
 def without_policy(turns: Sequence[Turn]) -> tuple[str | None, Sequence[Turn]]:
@@ -146,7 +146,7 @@ def read_runs(path: Path, reading: Reading) -> Iterator[Found]:
         try:
             run = decode(piece.data, _Run)
         except InvalidInput as error:
-            yield Diagnostic("problem", f"no run of τ-bench: {error}", piece.where)
+            yield Diagnostic("problem", f"invalid run of τ-bench: {error}", piece.where)
             continue
         yield from _read(run, piece, _NAMED.fullmatch(path.stem))
 
@@ -409,7 +409,7 @@ def _simulation(data: bytes, where: str, about: _About, reading: Reading) -> Ite
     try:
         found = decode(data, _Simulation)
     except InvalidInput as error:
-        yield Diagnostic("problem", f"no simulation of τ²-bench: {error}", where)
+        yield Diagnostic("problem", f"invalid simulation of τ²-bench: {error}", where)
         return
     if found.messages is None:
         yield Diagnostic("problem", "a simulation without messages: it was of speech", where)

@@ -106,13 +106,13 @@ _PROCESS_NOTE: Final = (
     "repeats itself, and acts in them."
 )
 _COMPLETION_NOTE: Final = (
-    "How sessions ended: finished, the person was satisfied; abandoned or tolerance, the person left or "
+    "How sessions ended: finished, the human was satisfied; abandoned or tolerance, the human left or "
     "was stopped; ended, the session is over and the reason is unknown. Shares of all sessions, with 95 % "
     "Wilson intervals."
 )
 _HAZARD_NOTE: Final = (
-    "Hazard: the share of rounds in which the person left, by the number of unproductive rounds in a row "
-    "before it."
+    "Hazard: the share of rounds in which the human left, by the number of unproductive rounds in a row "
+    "that end with that round; a round without a rating counts as 0."
 )
 
 

@@ -97,7 +97,7 @@ async def decided(agent: Adaptive, view: View) -> tuple[str, Decision]:
         ("hah", ControlRules(questions=1), WORK, "Act: enough was asked"),
         ("havav", None, WORK, "Act: the human waves questions away"),
         ("hd", None, REPORTED, "Yield: there is a first output"),
-        ("hdahd", None, REPORTED, "Yield: what the human said paid"),
+        ("hdahd", None, REPORTED, "Yield: what the human said led to progress"),
         ("hdah", None, ASKED, "Ask: what the human said changed nothing"),
         (
             "hdahah",
@@ -148,7 +148,7 @@ def test_each_update_of_the_output_is_a_gain_to_it_whoever_scores(config: dict[s
         advice = expected.look(seen(script.records), worked=True)
     assert advice is not None
     assert advice.move == "yield"
-    assert advice.why == "what the human said paid"
+    assert advice.why == "what the human said led to progress"
 
 
 def followed(*estimates: float, said: str = "") -> Advice:
@@ -167,7 +167,7 @@ def followed(*estimates: float, said: str = "") -> Advice:
 
 def test_what_it_estimates_decides_whether_an_update_was_a_gain() -> None:
     paid = followed(0.2, 0.4)
-    assert (paid.move, paid.why) == ("yield", "what the human said paid")
+    assert (paid.move, paid.why) == ("yield", "what the human said led to progress")
     in_vain = followed(0.2, 0.21)
     assert (in_vain.move, in_vain.why) == ("ask", "what the human said changed nothing")
     assert paid.slope == pytest.approx(0.2)  # utility per round that the human led

@@ -169,7 +169,7 @@ def test_a_broken_line_is_refused_before_there_is_a_log(
     out, err = capsys.readouterr()
     assert out == ""
     said = "standard input" if piped else broken
-    assert err.startswith(f"duolog: {said}, line 5: no record: ")
+    assert err.startswith(f"duolog: {said}, line 5: invalid record: ")
     assert err.endswith("; nothing was imported\n")
     assert {path.name for path in tmp_path.iterdir()} == {broken.name}
 
@@ -181,7 +181,7 @@ def test_the_rest_is_kept_on_request(
     copy = tmp_path / "copy.db"
     assert main(["import", str(broken), "--log", str(copy), "--keep-going"]) == 0
     first, second = capsys.readouterr().err.splitlines()
-    assert first.startswith("line 5: no record: ")
+    assert first.startswith("line 5: invalid record: ")
     assert second == ("imported 38 records, 1 placeholder for what is missing, 1 line not taken")
     kept = {(r.session, r.stream, r.version): r.body for r in records(copy) if r.kind != "Lost"}
     whole = {(r.session, r.stream, r.version): r.body for r in records(dinner)}
@@ -212,7 +212,7 @@ def test_an_export_that_fails_leaves_the_old_file(
         (["import", "{log}", "--log", "{tmp}/new.db"], "{log} is a log itself, it seems: "),
         (
             ["import", "{log}", "--format", "jsonl", "--log", "{tmp}/new.db"],
-            "{log}, line 1: no record: ",
+            "{log}, line 1: invalid record: ",
         ),
         (["import", "{log}", "--log", "memory://"], "memory:// would be gone as soon"),
         (["import", "{log}"], "missing option --log; say where"),
@@ -238,7 +238,7 @@ def test_bytes_that_are_no_text(tmp_path: Path, capsys: pytest.CaptureFixture[st
     path = tmp_path / "bytes.jsonl"
     path.write_bytes(b'{"session":"\xff\xfe"}\n')
     assert main(["import", str(path), "--log", str(tmp_path / "new.db")]) == 2
-    assert capsys.readouterr().err.startswith(f"duolog: {path}, line 1: no record: ")
+    assert capsys.readouterr().err.startswith(f"duolog: {path}, line 1: invalid record: ")
 
 
 def test_an_empty_file_is_an_empty_log(

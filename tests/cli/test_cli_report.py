@@ -298,7 +298,7 @@ def test_forks_are_left_out_of_the_means(forked: str, capsys: pytest.CaptureFixt
     assert main(["report", forked, "--json"]) == 0
     out, err = capsys.readouterr()
     assert [group["group"]["agent"] for group in json.loads(out)["groups"]] == ["one-stage"]
-    assert err == "1 fork left out, since their origins are here: --forks compares them\n"
+    assert err == "1 fork left out, since its origin is here: --forks compares them\n"
     assert main(["report", forked, "--explain", "f", "--convention", "paper"]) == 0
 
 

@@ -161,13 +161,16 @@ def test_a_wrong_guess_is_a_clear_error(results: Path, tmp_path: Path, capsys: C
     tau = write(tmp_path / "tau.json", [TAU])
     other = write(tmp_path / "other.json", {"a": 1})
     messages = {
-        (chat, "cogym"): f"{chat}, record 1: no record of Collaborative Gym: Object missing",
-        (tau, "cogym"): f"{tau}, record 1: no record of Collaborative Gym: Object missing",
+        (chat, "cogym"): f"{chat}, record 1: invalid record of Collaborative Gym: Object missing",
+        (tau, "cogym"): f"{tau}, record 1: invalid record of Collaborative Gym: Object missing",
         (chat, "tau"): f"{chat} is neither of τ-bench",
         (results, "tau"): f"{results}/",
-        (tau, "chat"): f"{tau}, message 1: no message: its role is null",
-        (other, "chat"): f"{other}: no conversation: it has none of messages, input and output",
-        (chat, "jsonl"): f"{chat}, line 1: no record",
+        (tau, "chat"): f"{tau}, message 1: invalid message: its role is null",
+        (
+            other,
+            "chat",
+        ): f"{other}: invalid conversation: it has neither messages nor input and output",
+        (chat, "jsonl"): f"{chat}, line 1: invalid record",
         (other, "auto"): f"{other} looks like none of the formats that can be imported (jsonl, ",
         (tmp_path, "cogym"): "",
     }
@@ -216,11 +219,11 @@ def test_broken_lines_are_refused_or_left_out(
         source.write_text("\n".join(text), encoding="utf-8")
     first = results / "one" / "env_trip_1" / "event_log.jsonl"
     told = refused(capsys, "import", results, "--log", log)
-    assert told.startswith(f"duolog: {first}, line 4: no record of Collaborative Gym: JSON is")
+    assert told.startswith(f"duolog: {first}, line 4: invalid record of Collaborative Gym: JSON is")
     assert told.endswith("; nothing was imported (--keep-going imports the rest)")
     assert not log.exists()
     _, err = run(capsys, "import", results, "--log", log, "--keep-going")
-    assert err.startswith(f"{first}, line 4: no record of Collaborative Gym: ")
+    assert err.startswith(f"{first}, line 4: invalid record of Collaborative Gym: ")
     assert "2 problems; 3 sessions read as cogym" in err.splitlines()[-1]
 
 

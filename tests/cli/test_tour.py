@@ -74,7 +74,7 @@ def test_what_it_says_is_what_its_log_holds(shown: str, log: Path) -> None:
 def test_the_commands_that_it_prints_work(
     shown: str, log: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _, ours = shown.rsplit("━━ Now yours", 1)
+    _, ours = shown.rsplit("━━ Try it yourself", 1)
     commands = [shlex.split(line) for line in ours.splitlines() if line.startswith("    ")]
     on_log = [words for words in commands if str(log) in words]
     assert [words[words.index(str(log)) - 1] for words in on_log] == ["show", "report"]

@@ -73,14 +73,14 @@ class Story:
         # the lead after the first output
         ("hsd", "yield", "there is a first output to look at"),
         ("hsda h", "yield", "there is a first output to look at"),
-        ("hsda hd", "yield", "what the human said paid"),
+        ("hsda hd", "yield", "what the human said led to progress"),
         ("hsda hw", "ask", "what the human said changed nothing"),
         ("hsda ha h", "ask", "what the human said changed nothing"),
         ("hsda hwa h", "ask", "what the human said changed nothing"),
-        ("hsda hwa hd", "ask", "the last answer paid"),
+        ("hsda hwa hd", "ask", "the last answer led to progress"),
         ("hsda hwa hw", "yield", "the last answer changed nothing"),
         ("hsda ha ha h", "yield", "the last answer changed nothing"),
-        ("hsda ha ha hd", "yield", "what the human said paid"),
+        ("hsda ha ha hd", "yield", "what the human said led to progress"),
         # the human would rather not
         ("hsda v", "ask", "the human would rather not lead"),
         ("hsda va v", "act", "the human waved the question away"),
@@ -88,7 +88,7 @@ class Story:
         # no tolerance left
         ("hsda ha ha ha h", "hand over", "3 unproductive rounds in a row"),
         ("hsda ha ha ha hd", "hand over", "3 unproductive rounds in a row"),
-        ("hsda ha ha ha hda h", "ask", "the last answer paid"),
+        ("hsda ha ha ha hda h", "ask", "the last answer led to progress"),
     ],
 )
 def test_the_rules(steps: str, move: str, why: str) -> None:

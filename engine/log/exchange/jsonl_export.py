@@ -107,9 +107,9 @@ def from_jsonl(line: bytes) -> Record:
     try:
         found = _LINE.decoded(line, _decode)
     except InvalidInput as error:
-        raise InvalidInput(f"no record: {error}") from None
+        raise InvalidInput(f"invalid record: {error}") from None
     if not 1 <= found.version < BEYOND or not found.session or not found.stream:
-        raise InvalidInput("no record: it needs a session, a stream and a version from 1")
+        raise InvalidInput("invalid record: it needs a session, a stream and a version from 1")
     body: bytes | None = bytes(found.body)
     if found.text is not None:
         body = found.text.encode()

@@ -170,7 +170,7 @@ def envelopes_in(path: Path, *, growing: bool = False) -> Iterator[Envelope | Di
                     found = _decode_entry(line.removeprefix(_BOM))
                     envelope = _envelope(found, number, here, before, texts)
                 except InvalidInput as error:
-                    yield Diagnostic("problem", f"no entry: {error}", f"{path}, line {number}")
+                    yield Diagnostic("problem", f"invalid entry: {error}", f"{path}, line {number}")
                     continue
                 before = envelope
                 yield envelope

@@ -332,7 +332,7 @@ class SessionFile:
                         owed = None
                     steps: Sequence[Step] = reader.steps(envelope, line, data)
                 except InvalidInput as error:
-                    yield Diagnostic("problem", f"no entry: {error}", where)
+                    yield Diagnostic("problem", f"invalid entry: {error}", where)
                     continue
                 entry = Entry(envelope.number + offset, where, self._time(line), steps)
                 yield entry

@@ -245,7 +245,7 @@ class EvaluationIndex:
         try:
             self._files[path] = load(read_bytes(path), dict[str, msgspec.Raw], str(path))
         except InvalidInput as error:
-            yield Diagnostic("problem", f"no evaluation: {error}", str(path))
+            yield Diagnostic("problem", f"invalid evaluation: {error}", str(path))
 
     def _lists(self, path: Path, name: str, type: type[_Items]) -> _Items | Diagnostic | None:
         lists = self._files[path]
@@ -256,7 +256,7 @@ class EvaluationIndex:
             return decode(raw, type)
         except InvalidInput as error:
             return Diagnostic(
-                "problem", f"no evaluation of a session: {error}", f"{path}, {name}", name
+                "problem", f"invalid evaluation of a session: {error}", f"{path}, {name}", name
             )
 
 

@@ -151,7 +151,7 @@ def row_of(piece: Piece) -> Row | Diagnostic:
     try:
         return decode(piece.data, Row)
     except InvalidInput as error:
-        return Diagnostic("problem", f"no record of Collaborative Gym: {error}", piece.where)
+        return Diagnostic("problem", f"invalid record of Collaborative Gym: {error}", piece.where)
 
 
 class _Glance(msgspec.Struct):

@@ -115,7 +115,7 @@ def infos_of(run: Run, members: tuple[str, ...]) -> Iterator[Info | Diagnostic]:
         try:
             yield _info(path, member)
         except InvalidInput as error:
-            yield Diagnostic("problem", f"no information on a member: {error}", str(path))
+            yield Diagnostic("problem", f"invalid information on a member: {error}", str(path))
 
 
 def _info(path: Path, member: str) -> Info:
@@ -175,7 +175,7 @@ def score_of(run: Run) -> tuple[UtilityScored | None, Diagnostic | None]:
     try:
         held = results_of(path)
     except InvalidInput as error:
-        return None, Diagnostic("problem", f"no performance: {error}", str(path))
+        return None, Diagnostic("problem", f"invalid performance: {error}", str(path))
     if held is None:
         return None, None
     value = share_of(held.get(RATING))

@@ -275,7 +275,7 @@ class LangfuseImporter:
                 try:
                     exports.append((_export(piece), piece))
                 except InvalidInput as error:
-                    yield Diagnostic("problem", f"no trace: {error}", piece.where)
+                    yield Diagnostic("problem", f"invalid trace: {error}", piece.where)
             if exports:
                 yield from _read(exports, reading)
 
@@ -287,7 +287,7 @@ def _flat(source: Path, reading: Reading) -> Iterator[Found]:
         try:
             yield span_of_observation(data, {}, where, reading)
         except InvalidInput as error:
-            yield Diagnostic("problem", f"no observation: {error}", where)
+            yield Diagnostic("problem", f"invalid observation: {error}", where)
 
     pieces = (
         SpanPiece(f"{source}, observation {number}", member, data)
@@ -353,7 +353,7 @@ def _read(exports: Sequence[tuple[_Export, Piece]], reading: Reading) -> Iterato
             try:
                 spans.append(span_of_observation(raw, known, where, reading))
             except InvalidInput as error:
-                yield Diagnostic("problem", f"no observation: {error}", where)
+                yield Diagnostic("problem", f"invalid observation: {error}", where)
     scores = _all_scores(exports, traces)
     turns = _Turns(spans)
     for members in by_session(spans).values():

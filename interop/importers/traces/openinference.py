@@ -63,9 +63,9 @@ class OpenInferenceImporter:
             try:
                 yield _span(data, where, reading)
             except InvalidInput as error:
-                yield Diagnostic("problem", f"no span: {error}", where)
+                yield Diagnostic("problem", f"invalid span: {error}", where)
             except RecursionError:
-                yield Diagnostic("problem", "no span: it nests too deeply", where)
+                yield Diagnostic("problem", "invalid span: it nests too deeply", where)
 
         shape = shape_of(source)
         if size_of(source) > AT_ONCE or (shape is not None and is_answer(shape)):

@@ -133,7 +133,7 @@ def spans_of_request(data: bytes | msgspec.Raw, where: str) -> Iterator[Span | D
     try:
         request = decode(data, _Request)
     except InvalidInput as error:
-        yield Diagnostic("problem", f"no request to export traces: {error}", where)
+        yield Diagnostic("problem", f"invalid request to export traces: {error}", where)
         return
     number = 0
     for resource in request.resource_spans:
@@ -149,9 +149,9 @@ def _read(data: bytes | msgspec.Raw, where: str) -> Span | Diagnostic:
     try:
         return _span(decode(data, _Span), where)
     except InvalidInput as error:
-        return Diagnostic("problem", f"no span: {error}", where)
+        return Diagnostic("problem", f"invalid span: {error}", where)
     except RecursionError:
-        return Diagnostic("problem", "no span: it nests too deeply", where)
+        return Diagnostic("problem", "invalid span: it nests too deeply", where)
 
 
 def _span(span: _Span, where: str) -> Span:

@@ -45,7 +45,7 @@ def spans_of_message(data: bytes, where: str) -> Iterator[Span | Diagnostic]:
     try:
         request.ParseFromString(data)
     except DecodeError as error:
-        yield Diagnostic("problem", f"no request to export traces: {error}", where)
+        yield Diagnostic("problem", f"invalid request to export traces: {error}", where)
         return
     number = 0
     for resource in request.resource_spans:
@@ -56,9 +56,9 @@ def spans_of_message(data: bytes, where: str) -> Iterator[Span | Diagnostic]:
                 try:
                     yield _span(span, place)
                 except InvalidInput as error:
-                    yield Diagnostic("problem", f"no span: {error}", place)
+                    yield Diagnostic("problem", f"invalid span: {error}", place)
                 except RecursionError:  # in the name of an attribute, which may say a path
-                    yield Diagnostic("problem", "no span: it nests too deeply", place)
+                    yield Diagnostic("problem", "invalid span: it nests too deeply", place)
 
 
 def _span(span: SpanMessage, where: str) -> Span:

@@ -326,7 +326,7 @@ UNFIT = {
         line(b"{}", version=2, kind="Odd").replace(b'"schema":1', b'"schema":1' + b"0" * 400),
         "from 0, not 1" + 99 * "0" + "...",
     ),
-    "a line without end": (b'{"a":' + b"[" * 100_000, "no record: it nests too deeply"),
+    "a line without end": (b'{"a":' + b"[" * 100_000, "invalid record: it nests too deeply"),
 }
 
 

@@ -148,7 +148,7 @@ async def test_what_is_rejected_is_counted_and_the_rest_is_taken() -> None:
             answer = await send(client, encoded([*story(), bad, over]))
         partial = answer.json["partialSuccess"]
         assert (answer.status, partial["rejectedSpans"]) == (200, "2")
-        assert "span 10: no span: it lacks an id" in partial["errorMessage"]
+        assert "span 10: invalid span: it lacks an id" in partial["errorMessage"]
         await traces.record(0.0, everything=True)
         assert await rounds_of(log, CONVERSATION) == 2
 

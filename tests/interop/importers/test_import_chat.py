@@ -248,7 +248,7 @@ def test_what_is_no_message_is_reported_with_its_place(
         "problem",
         f"{tmp_path / 'talk.json'}, message 2",
     )
-    assert diagnostic.what.startswith(f"no message: {what}")
+    assert diagnostic.what.startswith(f"invalid message: {what}")
     assert len(found) == 2
 
 

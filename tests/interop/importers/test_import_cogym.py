@@ -350,7 +350,7 @@ def test_information_on_somebody_else_is_left_out_and_said(result: Path) -> None
     found, diagnostics = read(CogymImporter(), result)
     told = [(one.kind, one.what.split(":")[0]) for one in diagnostics if "info.json" in one.where]
     assert told == [
-        ("problem", "no information on a member"),
+        ("problem", "invalid information on a member"),
         ("difference", "of a member that is not in the log; left out"),
     ]
     assert opening_of(found).participants[0].model is None
@@ -446,7 +446,7 @@ def test_broken_lines_are_reported_with_their_numbers(tmp_path: Path) -> None:
     problems = [(one.where, one.what) for one in diagnostics if one.kind == "problem"]
     number = len(lines) + 1
     assert [where for where, _ in problems] == [f"{log}, line {n}" for n in (2, 5, 7, number)]
-    assert {what.split(":")[0] for _, what in problems} == {"no record of Collaborative Gym"}
+    assert {what.split(":")[0] for _, what in problems} == {"invalid record of Collaborative Gym"}
     assert "`action`" in problems[2][1]
 
 

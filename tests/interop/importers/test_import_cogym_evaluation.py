@@ -216,7 +216,7 @@ def test_a_broken_evaluation_is_a_problem_and_the_session_is_kept(
     run = ([EDIT, TURN], {"performance_rating": 0.5})
     source = write_results(tmp_path, {"env_t_1": run}, performance=broken)
     [problem] = told(source, "problem")
-    assert problem.startswith("no evaluation")
+    assert problem.startswith("invalid evaluation")
     found, _ = read(CogymImporter(), source)
     assert {one.stream for one in found} == {"trace", "cogym@1"}
 

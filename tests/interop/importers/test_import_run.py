@@ -134,7 +134,7 @@ async def test_a_problem_ends_the_import_before_anything_is_taken() -> None:
         with pytest.raises(InvalidInput, match="line 9: no record; nothing was imported"):
             await take(log, [*said("a"), problem])
         assert await held(log) == []
-        with pytest.raises(InvalidInput, match="line 9: no record; the log has 0 events"):
+        with pytest.raises(InvalidInput, match="line 9: no record; stopped after 0 events"):
             await take(log, [*said("a"), problem, *said("b", session="x")], look_first=False)
         taken = await take(log, [*said("a"), problem], keep_going=True)
         assert taken.diagnostics == (problem,)

@@ -86,6 +86,6 @@ async def test_what_was_whole_before_a_problem_is_in_the_log() -> None:
     problem = Diagnostic("problem", "no record", "line 9")
     found = [*session("s0", "a"), *session("s1", "b"), *session("s2", "c"), problem]
     async with MemoryLog() as log:
-        with pytest.raises(InvalidInput, match="line 9: no record; the log has 4 events"):
+        with pytest.raises(InvalidInput, match="line 9: no record; stopped after 4 events"):
             await take(log, found, look_first=False)
         assert await names(log) == ["s0", "s1"]

@@ -506,7 +506,7 @@ def test_a_broken_simulation_is_reported(tmp_path: Path) -> None:
     results["simulations"].append({"id": "x"})
     _, [diagnostic] = imported(results, tmp_path)
     assert diagnostic.where == f"{tmp_path / 'file.json'}, simulation 2"
-    assert diagnostic.what.startswith("no simulation of τ²-bench: ")
+    assert diagnostic.what.startswith("invalid simulation of τ²-bench: ")
 
 
 # --- both -----------------------------------------------------------------------------------------
