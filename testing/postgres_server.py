@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 from uuid import uuid4
 
-__all__ = ("PostgresServer", "main", "missing", "running_postgres")
+__all__ = ("PostgresServer", "held_port", "main", "missing", "running_postgres")
 
 USER = "duolog"
 
@@ -75,11 +75,13 @@ class PostgresServer:
     Args:
         programs: where its programs are.
         directory: for its files.
+        port: of loopback, that it listens on.
         wal: for its write-ahead log, where that lies elsewhere; not there yet.
     """
 
-    def __init__(self, programs: Path, directory: Path, wal: Path | None = None) -> None:
+    def __init__(self, programs: Path, directory: Path, port: int, wal: Path | None = None) -> None:
         self._programs = programs
+        self.port = port
         self._data = directory / "data"
         self._as = _account()
         if self._as is not None:
@@ -87,9 +89,6 @@ class PostgresServer:
         self._directory = directory
         options = ("-U", USER, "--auth=trust", "-E", "UTF8", "--locale=C", "-N", "-D", self._data)
         self._run("initdb", *options, *(() if wal is None else ("-X", wal)))
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
 
     def url(self, **options: str) -> str:
         """The URL of a new log on it."""
@@ -127,6 +126,20 @@ class PostgresServer:
 
 
 @contextmanager
+def held_port() -> Iterator[int]:
+    """A free port of loopback for a server that starts later, or again: nobody else is given it
+    while the block runs.
+    """
+    with socket.socket() as held:
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.bind(("127.0.0.1", 0))
+        port: int = held.getsockname()[1]
+        if sys.platform != "linux":  # only there another socket may listen on it meanwhile
+            held.close()
+        yield port
+
+
+@contextmanager
 def running_postgres(
     *, durable: bool = True, place: Path | None = None, wal: Path | None = None
 ) -> Iterator[PostgresServer]:
@@ -140,9 +153,12 @@ def running_postgres(
     programs = _programs()
     assert programs is not None, missing()
     usual = "/tmp" if durable or not os.access(_MEMORY, os.W_OK) else _MEMORY
-    with TemporaryDirectory(prefix="duolog-postgres-", dir=place or usual) as directory:
+    with (
+        held_port() as port,
+        TemporaryDirectory(prefix="duolog-postgres-", dir=place or usual) as directory,
+    ):
         os.chmod(directory, 0o755)
-        server = PostgresServer(programs, Path(directory), wal)
+        server = PostgresServer(programs, Path(directory), port, wal)
         server.start()
         try:
             yield server

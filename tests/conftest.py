@@ -25,7 +25,7 @@ import structlog  # loaded here because its import asks for the directory, which
 from blockbuster import BlockBuster
 from cpu_of_tests import CpuOfTests
 from duolog.engine.models import LiteLLMModel, Message, ModelRequest
-from duolog.testing.postgres_server import PostgresServer, missing, running_postgres
+from duolog.testing.postgres_server import PostgresServer, held_port, missing, running_postgres
 from hypothesis import HealthCheck, settings
 from openai_server import OpenAIServer
 from order_of_tests import dealt
@@ -233,6 +233,13 @@ def postgres() -> Iterator[PostgresServer]:
         pytest.skip(why)
     with running_postgres(durable=False) as server:
         yield server
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """A port for a server that is stopped and started again; nobody else is given it meanwhile."""
+    with held_port() as found:
+        yield found
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -194,7 +194,7 @@ CLIENTS, POSTS = 12, 25
 
 
 @pytest.mark.slow
-def test_a_server_that_is_killed_loses_and_doubles_nothing(tmp_path: Path) -> None:
+def test_a_server_that_is_killed_loses_and_doubles_nothing(tmp_path: Path, port: int) -> None:
     log = tmp_path / "log.db"
     random = Random(5)
     acknowledged: Counter[str] = Counter()
@@ -227,8 +227,8 @@ def test_a_server_that_is_killed_loses_and_doubles_nothing(tmp_path: Path) -> No
 
     async def run() -> None:
         with ExitStack() as servers:
-            server = servers.enter_context(served(log))
-            client = Client(server.port)
+            server = servers.enter_context(served(log, port=port))
+            client = Client(port)
             async with anyio.create_task_group() as tasks:
                 for number in range(CLIENTS):
                     tasks.start_soon(talk, client, f"s{number}")
@@ -236,7 +236,7 @@ def test_a_server_that_is_killed_loses_and_doubles_nothing(tmp_path: Path) -> No
                     due = (part + random.random() - 0.5) * CLIENTS * POSTS / 5
                     await until(lambda due=due: acknowledged.total() >= due)  # type: ignore[misc]
                     assert server.end(signal.SIGKILL) == -signal.SIGKILL
-                    server = servers.enter_context(served(log, port=client.port))
+                    server = servers.enter_context(served(log, port=port))
             assert server.end(signal.SIGTERM) == 0
 
     anyio.run(run)

@@ -161,11 +161,11 @@ def killed(server: subprocess.Popen[str]) -> None:
 
 
 async def test_the_server_is_killed_and_restarted_while_one_types(
-    tmp_path: Path, browser: SharedBrowser
+    tmp_path: Path, browser: SharedBrowser, port: int
 ) -> None:
     (tmp_path / "token").write_text("a-token-that-is-long-enough")
     log = tmp_path / "a.db"
-    server = started(log, 0, "--play", TASK)
+    server = started(log, port, "--play", TASK)
 
     def link_of(found: subprocess.Popen[str]) -> str:
         assert found.stdout is not None
@@ -178,7 +178,6 @@ async def test_the_server_is_killed_and_restarted_while_one_types(
 
     try:
         link = await anyio.to_thread.run_sync(link_of, server)
-        port = int(re.search(r":(\d+)/", link)[1])  # type: ignore[index]
         page = await (await browser.new_context()).new_page()
         await page.goto(link)
         await page.wait_for_selector("#connection[data-state=live]")

@@ -261,10 +261,10 @@ async def test_browsers_finish_leave_come_back_and_withdraw(
 
 
 async def test_a_server_that_stops_while_somebody_works_loses_nothing(
-    plan: Path, browser: SharedBrowser
+    plan: Path, browser: SharedBrowser, port: int
 ) -> None:
     page = await browser.new_page()
-    async with serving(plan) as (_, _, base):
+    async with serving(plan, port) as (_, _, base):
         await page.goto(f"{base}/study?PID=ann")
         await agree(page)
         await say(page, "milk")
@@ -272,7 +272,7 @@ async def test_a_server_that_stops_while_somebody_works_loses_nothing(
     await page.fill("#message", "eggs")
     await page.keyboard.press("Enter")
     await page.get_by_text("not sent yet").wait_for()
-    async with serving(plan, int(base.rpartition(":")[2])) as (people, _, _):
+    async with serving(plan, port) as (people, _, _):
         await page.locator("#entries").get_by_text("Noted: eggs").wait_for()
         await expect(page.locator("#editor")).to_have_value("milk\neggs")
         await end(page)

@@ -282,12 +282,12 @@ async def test_a_page_leads_to_what_went_wrong(browser: SharedBrowser) -> None:
             assert watched.complaints == []
 
 
-async def test_a_page_outlives_the_server(browser: SharedBrowser) -> None:
+async def test_a_page_outlives_the_server(browser: SharedBrowser, port: int) -> None:
     async with open_log("memory://") as log:
         await put_records(log, session(1).records)
         watched = Watched(await browser.new_page())
         page = watched.page
-        async with working(log) as (_, port):
+        async with working(log, port=port):
             await page.goto(f"http://127.0.0.1:{port}/sessions#token={SECRET}")
             await page.wait_for_selector("#connection[data-state=live]")
             await page.fill("#f-q", "what is typed stays")
