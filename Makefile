@@ -25,9 +25,11 @@ PYTHON ?= python3
 ARGS ?=
 SEED ?=
 PORT ?= 8730
-# Tests run in this many processes, one more than there are cores, since some wait for programs that
-# they start; make test WORKERS=0 runs them in one, for a debugger.
-WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+# Tests run in this many processes: more than there are cores, since some wait for programs and browsers
+# that they start, of which quick ones need none; make test WORKERS=0 runs them in one, for a debugger.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + $(MORE))
+MORE := 2
+fast: MORE := 1
 
 VENV := .venv
 RUN := $(VENV)/bin/python -m
@@ -45,7 +47,7 @@ unexport PYTHONDONTWRITEBYTECODE
 MEMORY := /dev/shm
 ROOM := $(shell test -w $(MEMORY) && df -Pk $(MEMORY) | awk 'NR == 2 && $$4 > 4000000 { print "enough" }')
 
-PYTEST := $(if $(ROOM),TMPDIR=$(MEMORY) )$(RUN) pytest -n $(WORKERS) --dist worksteal -o tmp_path_retention_policy=failed
+PYTEST = $(if $(ROOM),TMPDIR=$(MEMORY) )$(RUN) pytest -n $(WORKERS) --dist worksteal -o tmp_path_retention_policy=failed
 
 # Who plays in the demo: the baselines of the agent alone and the human alone, and three agents.
 PLAYERS := auto,human-alone,one-stage,two-stage,adaptive

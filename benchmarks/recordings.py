@@ -11,7 +11,6 @@ import json
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from duolog.benchmarks.browsers import BROWSER, NO_BROWSER
 from rich.console import Console
 from rich.text import Text
 
@@ -85,13 +85,10 @@ def main() -> None:
     for name, recording in RECORDINGS.items():
         with tempfile.TemporaryDirectory() as folder:
             _record(name, recording, Path(folder))
-    browser = shutil.which("chromium") or shutil.which("google-chrome")
-    if browser is None:
-        sys.exit(
-            "The screenshots need chromium: apt-get install -y --no-install-recommends chromium"
-        )
+    if BROWSER is None:
+        sys.exit(f"The screenshots need a browser: {NO_BROWSER}")
     with tempfile.TemporaryDirectory() as folder:
-        _take_screenshots(browser, Path(folder))
+        _take_screenshots(BROWSER, Path(folder))
 
 
 def _program(command: str) -> list[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
+from duolog.benchmarks.browsers import BROWSER
 from duolog.benchmarks.workbench.live import Sample, lags, sending
 from duolog.benchmarks.workbench.server import TOKEN, Server, say
 from duolog.benchmarks.workloads.many_sessions import LONG
@@ -62,7 +63,7 @@ async def measure_browser(server: Server, log: Path, rate: int, seconds: float) 
 
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
-            executable_path="/usr/bin/chromium",
+            executable_path=BROWSER,
             args=["--no-sandbox", "--enable-precise-memory-info"],
         )
         await _scroll(browser, server)

@@ -224,6 +224,7 @@ def test_a_dry_run_asks_nobody_and_writes_nothing(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("litellm_at_work")  # keeps what loads LiteLLM in one process
 def test_a_dry_run_of_a_model_without_a_provider_prints_its_estimate_and_no_more(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,4 +1,4 @@
-"""A real browser for tests of pages: Debian's chromium, driven by Playwright.
+"""A real browser for tests of pages: Chromium, driven by Playwright.
 
 Tests that use the fixture ``browser`` share one, and with it the event loop in which its driver runs: each
 start takes a second of CPU. Without a browser, tests are skipped with the reason; with
@@ -8,7 +8,6 @@ start takes a second of CPU. Without a browser, tests are skipped with the reaso
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from duolog.benchmarks.browsers import BROWSER, NO_BROWSER
 from playwright.async_api import (
     Browser,
     BrowserContext,
@@ -26,7 +26,6 @@ from playwright.async_api import (
 )
 
 __all__ = (
-    "CHROMIUM",
     "SharedBrowser",
     "Watched",
     "browsing",
@@ -35,13 +34,8 @@ __all__ = (
     "shares_browser",
 )
 
-_PROGRAMS = ("chromium-headless-shell", "chromium", "google-chrome")
-CHROMIUM = next(filter(None, map(shutil.which, _PROGRAMS)), None)
-"""The browser. The one without windows comes first, because it needs two thirds of the CPU time."""
-
 needs_browser = pytest.mark.skipif(
-    CHROMIUM is None and os.environ.get("DUOLOG_TEST_PROGRAMS") != "required",
-    reason="there is no chromium here: apt-get install -y --no-install-recommends chromium",
+    BROWSER is None and os.environ.get("DUOLOG_TEST_PROGRAMS") != "required", reason=NO_BROWSER
 )
 
 shares_browser = pytest.mark.asyncio(loop_scope="session")
@@ -103,10 +97,10 @@ class Watched:
 @asynccontextmanager
 async def browsing() -> AsyncIterator[Browser]:
     """A browser."""
-    assert CHROMIUM is not None, "DUOLOG_TEST_PROGRAMS=required, and there is no chromium"
+    assert BROWSER is not None, f"DUOLOG_TEST_PROGRAMS=required, and {NO_BROWSER}"
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
+            executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"]
         )
         try:
             yield browser

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from browser import CHROMIUM, needs_browser
+from browser import needs_browser
+from duolog.benchmarks.browsers import BROWSER
 from duolog.scoring.metrics import aggregate
 from duolog.scoring.report import document_page, report_document
 from duolog.scoring.trajectory.points import Point, Trajectory
@@ -47,7 +48,7 @@ def dom(tmp_path: Path) -> Callable[[str], str]:
     def run(page: str) -> str:
         file = tmp_path / "page.html"
         file.write_text(page, encoding="utf-8")
-        command = [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
+        command = [str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
         command += [f"--user-data-dir={tmp_path / 'profile'}", file.as_uri()]
         return subprocess.run(
             command, capture_output=True, check=True, text=True, timeout=300
