@@ -71,7 +71,7 @@ def check_not_read(log: str, source: str) -> None:
 
     path = parse(log).path if "://" not in log or log.startswith("sqlite:") else None
     if path is not None and path.exists() and Path(source).exists() and path.samefile(source):
-        raise InvalidInput(f"{log} is what is imported: name another file for the log")
+        raise InvalidInput(f"{log} is the file to import; name another file for the log")
 
 
 def output_rules(*sources: str | Path, force: bool) -> OutputRules:

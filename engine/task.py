@@ -204,7 +204,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
             InvalidInput: the setting has none.
         """
         if self.models is None:
-            raise InvalidInput(f"model {model!r} is named, and the setting has nothing to reach it")
+            raise InvalidInput(f"the setting lacks a client to reach model {model!r}")
         return self.models
 
     def recorded(self, cell: Cell) -> Mapping[str, JSON]:

@@ -144,7 +144,9 @@ class _Guarded:
         with _own_code(self._what):
             session = self._task.session(cell, setting)
         if not isinstance(session, Session):
-            raise InvalidInput(f"{self._what}: its session is {type(session).__name__}, no Session")
+            raise InvalidInput(
+                f"{self._what}: its session is not a Session, but {type(session).__name__}"
+            )
         return session
 
     def scorers(self, opened: SessionOpened) -> Sequence[Scorer]:
@@ -367,7 +369,7 @@ def recorded_task(
         found = named_task(given, dataset)
         if found.task.name != opened.task:
             raise InvalidInput(
-                f"the session is of the task {opened.task!r}, and {given} is {found.task.name!r}"
+                f"the session is of the task {opened.task!r}, but {given} is {found.task.name!r}"
             )
         return found
     origin = origins_of(opened).get("task")

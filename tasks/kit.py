@@ -316,7 +316,7 @@ class KitTask(Generic[W]):
         other = spec.others.get(cell.agent) if cell.agent not in setting.agents else None
         if other is not None:
             if cell.model is not None:
-                raise InvalidInput(f"{cell.agent} goes by rules: leave --models out")
+                raise InvalidInput(f"{cell.agent} works by rules only; leave --models out")
             participant = Participant(name="agent", role="agent", policy=cell.agent)
             return Player(participant, playing_new(other[1]))
         if cell.model is not None and spec.rules_only:

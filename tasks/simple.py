@@ -278,7 +278,7 @@ _NO_BRIEF = Brief(description="", output="")
 
 def _check_rules(kind: str, model: str | None, option: str) -> None:
     if model is not None:
-        raise InvalidInput(f"{kind!r} goes by rules and asks no model: leave {option} out")
+        raise InvalidInput(f"{kind!r} works by rules only; leave {option} out")
 
 
 def _described(parts: Mapping[str, Part] | None) -> dict[str, str]:

@@ -298,7 +298,7 @@ class Seat:
         calls = _calls(action)
         if not calls:
             raise InvalidInput(
-                f"an action is a tool call, and this is {action!r:.200}: call one of the tools, such as "
+                f"an action is a tool call, not {action!r:.200}: call one of the tools, such as "
                 "message or wait"
             )
         assert self.view is not None
@@ -395,7 +395,7 @@ def _checked(action: Verb | Decision) -> Decision:
     for verb in decision.verbs:
         try:
             if not isinstance(verb, Verb):
-                raise InvalidInput(f"a decision holds verbs, and this is {verb!r:.200}")
+                raise InvalidInput(f"a decision holds verbs, not {verb!r:.200}")
             msgspec.convert(msgspec.structs.asdict(verb), type(verb))
         except msgspec.ValidationError as error:
             raise InvalidInput(f"{verb!r:.200} cannot be carried out: {error}") from None

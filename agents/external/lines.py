@@ -88,7 +88,7 @@ def read_reply(line: str) -> ModelReply:
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
         raise InvalidInput(
             f'a reply is one line such as {{"actions": [{{"name": "message", "arguments": {{"text": '
-            f'"Hello"}}}}]}}, and this is {_cut(line)!r}: {malformed(error)}'
+            f'"Hello"}}}}]}}, not {_cut(line)!r}: {malformed(error)}'
         ) from None
     return ModelReply(
         tool_calls=tuple(

@@ -143,7 +143,7 @@ def fork_command(
         if from_view:
             raise
         raise InvalidInput(
-            f"{error}. with --from-view all actors begin at that point, and know what they can see there"
+            f"{error}; with --from-view all actors begin at that point, and know what they can see there"
         ) from error
     if as_json:
         compared = forked.comparison

@@ -155,7 +155,7 @@ def _mapped(source: str, mapping: Path, form: str) -> Importer:
     from ...interop.importers.mapping import MappingImporter, load_mapping
 
     if form != _AUTO:
-        raise InvalidInput(f"--mapping and --format {form}: name one of the two")
+        raise InvalidInput(f"--mapping and --format {form} cannot be combined")
     return _for(Path(source), MappingImporter(load_mapping(mapping), mapping.stem))
 
 
@@ -238,7 +238,7 @@ def _recognised(path: Path, *, grows: bool) -> Importer | None:
         with path.open("rb") as file:
             if file.read(len(_SQLITE)) == _SQLITE:
                 raise InvalidInput(
-                    f"{path} is a log itself, it seems: duolog export writes what can be imported"
+                    f"{path} seems to be a log; duolog export writes what can be imported"
                 )
     known = ", ".join([_OWN, *(one.name for one in importers)])
     refusal = f"{path} looks like none of the formats that can be imported ({known})"
@@ -314,7 +314,7 @@ def _report_imported(done: Imported, *, as_json: bool) -> None:
     for line, what in done.problems[:MOST]:
         say(f"line {line}: {what}")
     if len(done.problems) > MOST:
-        say(f"... and {len(done.problems) - MOST} more lines that could not be taken")
+        say(f"... and {len(done.problems) - MOST} more lines that could not be imported")
     say(_summary(done))
 
 

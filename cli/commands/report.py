@@ -196,7 +196,7 @@ def report_command(
             "--notebook writes the report itself: leave other analyses and --only-task out"
         )
     if analysis not in (None, "explain") and convention == "paper":
-        raise InvalidInput(f"--{analysis} goes by the formal convention")
+        raise InvalidInput(f"--{analysis} and --convention paper cannot be combined")
     for option, given in (("--outcome", outcome), ("--pair-by", pair_by)):
         if given is not None and compare is None:
             raise InvalidInput(f"{option} needs --compare AGENTS")

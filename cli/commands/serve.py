@@ -95,7 +95,9 @@ def serve_command(
     try:
         most = open_files(connections + SPARE) - SPARE
         if most < 1:
-            raise InvalidInput("too few files may be open at once (ulimit -n) to serve anybody")
+            raise InvalidInput(
+                "the limit of open files (ulimit -n) is too low to serve a log; raise it"
+            )
         caps = {
             "connections": min(connections, most),
             "per_client": per_client,

@@ -239,7 +239,7 @@ def _checked(decided: object, name: str) -> Decision:
         ContextError: the policy returned something else.
     """
     if not isinstance(decided, Decision):
-        raise ContextError(f"{name!r} decided {decided!r}, and has to give a Decision")
+        raise ContextError(f"{name!r} has to decide on a Decision, not {decided!r}")
     for verb in decided.verbs:
         if not isinstance(verb, Verb):
             raise ContextError(

@@ -126,7 +126,7 @@ async def simulate(
     if concurrency < 1:
         raise InvalidInput(f"at least one session has to run at a time, not {concurrency}")
     if not pace >= 0:
-        raise InvalidInput(f"sessions cannot be begun {pace} seconds apart")
+        raise InvalidInput(f"sessions cannot begin {pace} seconds apart")
     holder = LeaseHolder(log.leases(), terms) if isinstance(log, Leasing) else None
     run = _Simulation(log, SessionQueue(sessions), holder, on_outcome)
     try:

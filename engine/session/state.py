@@ -160,7 +160,7 @@ class TraceState:
             about = self._over[-1]
         else:
             raise InvalidInput(
-                f"there is nothing to be rated in session {self.session!r}: no agent has acted yet"
+                f"there is nothing to rate in session {self.session!r}: no agent has acted yet"
             )
         return about.number, about.last_act
 

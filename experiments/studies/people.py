@@ -273,7 +273,7 @@ class People:
         step = await self.step(name)
         due = step.questionnaire
         if due is None or (due.name, step.place) != (questionnaire, place):
-            raise InvalidInput(f"questionnaire {questionnaire!r} is not to be answered now")
+            raise InvalidInput(f"questionnaire {questionnaire!r} cannot be answered now")
         given = checked_answers(due.items, answers)
         await self._append(
             name, [AnswersGiven(questionnaire=questionnaire, place=place, answers=given)]

@@ -59,7 +59,7 @@ class Sittings:
             step = await self._people.step(name)
             assigned = self._people.person(name).assigned
             if (step.kind, step.place) != ("begin", place) or assigned is None:
-                raise InvalidInput(f"condition {place} is not to be begun now")
+                raise InvalidInput(f"condition {place} cannot begin now")
             beginning = self._beginning_of(name, place, assigned)
             session = await self._host.begin_as(beginning)
             self._host.remember(session, beginning)

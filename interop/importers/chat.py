@@ -71,7 +71,7 @@ def steps_of(item: Item) -> Iterator[Step]:
     """
     kind = item.get("type", "message")
     if not isinstance(kind, str):
-        raise InvalidInput(f"its type is {kind!r}, and no text")
+        raise InvalidInput(f"its type is {kind!r}, not a text")
     if kind == "message" or "role" in item:
         yield from _message(item)
         return
@@ -280,7 +280,7 @@ def _approval_request(item: Item) -> Iterator[Step]:
 def _approval_response(item: Item) -> Iterator[Step]:
     approve = item.get("approve")
     if not isinstance(approve, bool):
-        raise InvalidInput(f"its answer is {approve!r}, and neither true nor false")
+        raise InvalidInput(f"its answer is {approve!r}, neither true nor false")
     reason = item.get("reason")
     comment = reason if isinstance(reason, str) else ""
     yield ApprovalResponse(text_at(item, "approval_request_id"), approve, comment)
@@ -318,7 +318,7 @@ _ITEMS: Final[Mapping[str, Callable[[Item], Iterator[Step]]]] = {
 def _text(item: Item, key: str) -> str:
     value = item.get(key)
     if not isinstance(value, str) or not value:
-        raise InvalidInput(f"its {key} is {_short(value)}, and no text")
+        raise InvalidInput(f"its {key} is {_short(value)}, not a text")
     return value
 
 

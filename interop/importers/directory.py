@@ -216,4 +216,4 @@ def _recognised(
     elif path.is_dir():
         yield from _below(path, None, recogniser, seen, root)
     elif path.suffix in ENDINGS:
-        yield Diagnostic("difference", "a file of no format that is known, left out", str(path))
+        yield Diagnostic("difference", "left out a file in an unknown format", str(path))

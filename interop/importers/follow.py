@@ -138,7 +138,7 @@ async def follow_foreign(
     if not await place.exists():
         raise InvalidInput(f"cannot read {source}: No such file or directory")
     if importer is None and not await place.is_dir():
-        raise InvalidInput(f"{source} is of no format that is known; say which it is")
+        raise InvalidInput(f"{source} has an unknown format; name one")
     reading = msgspec.structs.replace(reading or Reading(), growing=True)
     files = _Files(source, importer)
     lines: dict[Path, LineImporter] = {}

@@ -83,7 +83,7 @@ def read_member(archive: zipfile.ZipFile, name: str) -> bytes:
     except InvalidInput as error:
         raise InvalidInput(f"{archive.filename}, {name}: {error}") from None
     if info.compress_type not in _METHODS:
-        raise InvalidInput(f"{archive.filename}, {name}: no compression that Inspect uses")
+        raise InvalidInput(f"{archive.filename}, {name}: Inspect does not use this compression")
     own = info.compress_type != _ZSTANDARD or hasattr(zipfile, "ZIP_ZSTANDARD")
     try:
         if not own:

@@ -414,7 +414,7 @@ class MappingImporter:
         side = self._spec.roles.get(str(role))
         if side is None:
             known = ", ".join(sorted(self._spec.roles))
-            raise InvalidInput(f"its role is {role!r}, and roles names only {known}")
+            raise InvalidInput(f"its role is {role!r}, but [roles] has only {known}")
         if side == "skip":
             return
         name = _text(self._one("message", "name", message))
@@ -510,7 +510,7 @@ class MappingImporter:
         rating = self._one(table, "rating", held)
         if rating is not None:
             if isinstance(rating, bool) or rating not in _LIKERT:
-                raise InvalidInput(f"its rating is {rating!r}, and not 1 to 5")
+                raise InvalidInput(f"its rating is {rating!r}, not 1 to 5")
             yield Rating(value=int(cast("float", rating)), of=number)
 
     def _compiled(self, text: str, key: str) -> JSONPathQuery:
@@ -552,9 +552,7 @@ def _thumbs(value: JSON) -> bool | None:
         return True
     if word.strip().casefold() in _DOWN:
         return False
-    raise InvalidInput(
-        f"its feedback is {value!r}, and neither up nor down: see rating for numbers"
-    )
+    raise InvalidInput(f"its feedback is {value!r}, neither up nor down; use rating for numbers")
 
 
 def _text(value: JSON) -> str | None:

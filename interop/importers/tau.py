@@ -594,8 +594,8 @@ class TauImporter:
             yield from read_simulations(source, reading)
         else:
             raise InvalidInput(
-                f"{source} is neither of τ-bench (a list of runs with task_id, reward and traj) nor "
-                "of τ²-bench (results with simulations)"
+                f"{source} is a result of neither τ-bench (a list of runs with task_id, reward and traj) nor "
+                "τ²-bench (results with simulations)"
             )
 
 

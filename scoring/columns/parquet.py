@@ -626,7 +626,7 @@ class _PartFile:
         held = _plain(self._source.schema_arrow.field(name).type)
         if held != wanted:
             raise InvalidInput(
-                f"{self._file}: the column {name} is of the type {held}, and not {wanted}: export "
+                f"{self._file}: the column {name} has the type {held}, not {wanted}: export "
                 "the log there again"
             )
         with _reading(str(self._file)):

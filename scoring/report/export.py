@@ -250,7 +250,7 @@ def to_dataframe(
     """
     rows = report_rows(report, table)
     if library not in ("pandas", "polars", None):
-        raise InvalidInput(f"no data frames of {library!r}: choose 'pandas' or 'polars'")
+        raise InvalidInput(f"unknown library {library!r}: choose 'pandas' or 'polars'")
     for name in (library,) if library else ("pandas", "polars"):
         try:
             module = import_module(name)

@@ -172,7 +172,7 @@ def _of_task(task: _TaskLike, opened: SessionOpened) -> Scorer:
         InvalidInput: the session is of another task, or its task cannot score it.
     """
     if opened.task != task.name:
-        raise InvalidInput(f"a session of the task {opened.task!r}, and not of {task.name}")
+        raise InvalidInput(f"the session is of the task {opened.task!r}, not of {task.name!r}")
     scorers = task.scorers(opened)
     counts = str(opened.config.get("utility")).partition("@")[0]
     for scorer in [*(one for one in scorers if one.ref.name == counts), *scorers]:

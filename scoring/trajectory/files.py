@@ -181,7 +181,7 @@ def decode_trajectory(line: bytes | str) -> Trajectory:
     try:
         raw = MESSAGE.decoded(line.encode() if isinstance(line, str) else line, _decoder.decode)
     except InvalidInput as error:
-        raise InvalidInput(f"no valid trajectory: {error}") from error
+        raise InvalidInput(f"invalid trajectory: {error}") from error
     points: list[Point] = []
     evaluated = raw.evaluated is not False
     standing = 0.0 if evaluated and not _unscored(raw.rounds) else None

@@ -209,7 +209,7 @@ def test_an_export_that_fails_leaves_the_old_file(
         (["export", "{log}", "--output", "{tmp}"], "cannot write {tmp}: "),
         (["export", "{log}", "--output", "{tmp}/no/file"], "cannot write {tmp}/no/file: No such"),
         (["import", "{tmp}/none", "--log", "{tmp}/new.db"], "cannot read {tmp}/none: No such file"),
-        (["import", "{log}", "--log", "{tmp}/new.db"], "{log} is a log itself, it seems: "),
+        (["import", "{log}", "--log", "{tmp}/new.db"], "{log} seems to be a log; "),
         (
             ["import", "{log}", "--format", "jsonl", "--log", "{tmp}/new.db"],
             "{log}, line 1: invalid record: ",

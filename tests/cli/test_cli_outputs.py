@@ -264,7 +264,7 @@ def test_an_import_does_not_make_its_source_a_log(
     (tmp_path / "link.db").symlink_to(source)
     for name in ("in.jsonl", "link.db"):
         assert main(["import", str(source), "--log", str(tmp_path / name)]) == 2
-        assert "is what is imported" in capsys.readouterr().err
+        assert "is the file to import" in capsys.readouterr().err
     assert source.read_bytes() == contents
     assert len(list(tmp_path.iterdir())) == 2
 

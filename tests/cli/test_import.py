@@ -163,7 +163,7 @@ def test_a_wrong_guess_is_a_clear_error(results: Path, tmp_path: Path, capsys: C
     messages = {
         (chat, "cogym"): f"{chat}, record 1: invalid record of Collaborative Gym: Object missing",
         (tau, "cogym"): f"{tau}, record 1: invalid record of Collaborative Gym: Object missing",
-        (chat, "tau"): f"{chat} is neither of τ-bench",
+        (chat, "tau"): f"{chat} is a result of neither τ-bench",
         (results, "tau"): f"{results}/",
         (tau, "chat"): f"{tau}, message 1: invalid message: its role is null",
         (

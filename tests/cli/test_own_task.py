@@ -94,7 +94,7 @@ def test_a_file_that_has_changed_is_not_taken_for_the_one_before(
     fork = ("fork", "a.db", "shop-0-clerk", "--at-round", "2", "--seed", "5")
     assert "with --task shop.py:Shop" in refused(capsys, *fork)
     done(capsys, *fork, "--task", "shop.py:Shop")
-    assert "and travel is 'travel'" in refused(capsys, *fork, "--task", "travel")
+    assert "but travel is 'travel'" in refused(capsys, *fork, "--task", "travel")
     shop.unlink()
     assert "cannot read shop.py" in refused(capsys, *fork)
 
@@ -176,7 +176,7 @@ def test_a_task_without_a_seat_says_what_to_add(shop: Path, capsys: Capture) -> 
         ("def f():\n    return {}[1]\nf()\n", "x.py:f", "KeyError: 1 (x.py, line 2, in f)"),
         ("import nowhere\n", "x.py:Shop", "No module named 'nowhere' (x.py, line 1, in <module>)"),
         ("import sys\nsys.exit()\n", "x.py:Shop", "SystemExit: (x.py, line 2, in <module>)"),
-        (BARE % "return 3", "x.py:Bare", "its session is int, no Session"),
+        (BARE % "return 3", "x.py:Bare", "its session is not a Session, but int"),
         (BARE % "return {}[1]", "x.py:Bare", "KeyError: 1 (x.py, line 7, in session)"),
     ],
 )
@@ -195,7 +195,7 @@ def test_what_is_wrong_is_one_line(
         ("return len(wanted & bought)", "return 1.5 * len(wanted & bought)", "a utility lies in"),
         ("return len(wanted & bought)", "return 'good', len(wanted & bought)", "shop gave ('good'"),
         ("if not basket:", "if view.messages[99]:", "IndexError: list index out of range (shop.py"),
-        ("return Decision()  #", "return None  #", "'agent' decided None, and has to give a Dec"),
+        ("return Decision()  #", "return None  #", "'agent' has to decide on a Decision, not None"),
         ("Say(f", "str(f", "holds 'I would like bread.', which is not a verb such as Say"),
         ("    async def decide", "    def decide", "write 'async def decide(self, view)'"),
     ],

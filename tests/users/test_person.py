@@ -182,7 +182,7 @@ async def test_actions_take_arguments() -> None:
         ("/do search Rome", "'Rome' is not an argument; write NAME=VALUE"),
         ("/rate 6", "a rating is a number from 1 to 5, not '6'"),
         ("/rate", "a rating is a number from 1 to 5, not ''"),
-        ("/rate 2", "there is nothing to be rated"),
+        ("/rate 2", "there is nothing to rate"),
         ("/yes", "no approval was requested"),
         ("/submit /nowhere/at/all", "cannot read '/nowhere/at/all'"),
         ("/edit", "no editor was found"),

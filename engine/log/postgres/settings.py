@@ -83,5 +83,5 @@ def parse(url: str) -> Settings:
 
 def _size(text: str) -> int:
     if not text.isdecimal() or not 100 <= int(text) <= 1 << 40:
-        raise InvalidInput(f"a partition holds from 100 records on, not {text!r}")
+        raise InvalidInput(f"a partition must hold at least 100 records, got {text!r}")
     return int(text)

@@ -90,7 +90,7 @@ class Budget:
     ) -> None:
         for name, value in (("tokens", tokens), ("cost", cost)):
             if value is not None and value < 0:
-                raise InvalidInput(f"a budget of {value} {name} is none")
+                raise InvalidInput(f"a budget of {name} must be at least 0, got {value}")
         self._tokens = tokens
         self._cost = cost
         self.spent = spent or Spending()

@@ -54,7 +54,7 @@ def test_a_url_says_where_and_how_and_hides_its_password() -> None:
         ("schema=Robert'); DROP", "schema is named with"),
         ("durability=some", "durability must be full or normal, not 'some'"),
         ("chain=1", "chain must be yes or no"),
-        ("partition=5", "a partition holds from 100 records on"),
+        ("partition=5", "a partition must hold at least 100 records"),
     ],
 )
 def test_options_that_cannot_be_are_refused(option: str, why: str) -> None:

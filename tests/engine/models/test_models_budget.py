@@ -62,9 +62,9 @@ def test_failures_and_cached_replies_cost_nothing() -> None:
 
 
 def test_less_than_nothing_is_no_budget() -> None:
-    with pytest.raises(InvalidInput, match="a budget of -1 tokens is none"):
+    with pytest.raises(InvalidInput, match="a budget of tokens must be at least 0, got -1"):
         Budget(tokens=-1)
-    with pytest.raises(InvalidInput, match=r"a budget of -0\.5 cost is none"):
+    with pytest.raises(InvalidInput, match=r"a budget of cost must be at least 0, got -0\.5"):
         Budget(cost=-0.5)
 
 

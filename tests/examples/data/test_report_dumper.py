@@ -31,5 +31,5 @@ async def test_it_puts_up_everything_and_refers_to_it() -> None:
 def test_it_is_listed_and_plays_on_rules_only() -> None:
     assert "bad example" in TASK.agents[REPORT_DUMPER]
     assert REPORT_DUMPER not in TASK.default_agents
-    with pytest.raises(InvalidInput, match="report-dumper goes by rules: leave --models out"):
+    with pytest.raises(InvalidInput, match="report-dumper works by rules only; leave --models out"):
         TASK.session(cell(model="gpt-4o"), Setting())

@@ -172,7 +172,7 @@ async def test_killed_after_any_record_it_asks_nothing_twice() -> None:
 
 
 async def test_what_nobody_can_reach_is_refused_beforehand() -> None:
-    with pytest.raises(InvalidInput, match="has nothing to reach it"):
+    with pytest.raises(InvalidInput, match="lacks a client to reach model"):
         TASK.session(a_cell("one-stage"), Setting())
     with pytest.raises(InvalidInput, match="unknown agent 'three-stage'"):
         TASK.session(a_cell("three-stage"), Setting(models=Models(Rehearsal())))

@@ -419,7 +419,7 @@ ARGS: Json = {"type": "TOOL_CALL_ARGS", "toolCallId": "c", "delta": '{"a":'}
         ),
         (
             [{"type": "MESSAGES_SNAPSHOT", "messages": [{"id": "1", "role": 7, "content": "x"}]}],
-            "a message cannot be read: its role is 7, and no text",
+            "a message cannot be read: its role is 7, not a text",
             "message",
         ),
         ([{"type": "MESSAGES_SNAPSHOT", "messages": {}}], "its messages are no list", "messages"),

@@ -228,7 +228,7 @@ def test_what_is_no_text_is_marked_and_said(tmp_path: Path) -> None:
     ("item", "what"),
     [
         ({"role": "robot", "content": "x"}, "its role is 'robot'"),
-        ({"content": "x"}, "its role is null, and no text"),
+        ({"content": "x"}, "its role is null, not a text"),
         ({"type": 3}, "its type is 3"),
         ({"role": "user", "content": 3}, "its content is neither a text nor a list of parts: 3"),
         ({"role": "user", "content": [{"text": "x"}]}, "a part of its content lacks a type"),

@@ -126,7 +126,7 @@ def test_a_mapping_says_where_things_are(importer: MappingImporter, tmp_path: Pa
 def test_a_role_that_is_not_named_is_a_problem(importer: MappingImporter, tmp_path: Path) -> None:
     strange = json.loads(json.dumps(TICKETS).replace('"customer"', '"client"'))
     _, [diagnostic] = read(importer, write(tmp_path / "t.json", strange))
-    assert diagnostic.what == "its role is 'client', and roles names only bot, customer, note"
+    assert diagnostic.what == "its role is 'client', but [roles] has only bot, customer, note"
     assert diagnostic.where.endswith("message 1")
 
 

@@ -518,7 +518,7 @@ def test_a_broken_simulation_is_reported(tmp_path: Path) -> None:
 def test_what_is_neither_is_refused(value: object, tmp_path: Path) -> None:
     path = write(tmp_path / "file.json", value)
     assert not TauImporter().recognises(path, shape_of(path))
-    with pytest.raises(InvalidInput, match="is neither of τ-bench"):
+    with pytest.raises(InvalidInput, match="is a result of neither τ-bench"):
         list(TauImporter().read(path, Reading()))
     with pytest.raises(InvalidInput, match=r"is not a result of τ²-bench: it lacks results\.json"):
         list(TauImporter().read(tmp_path, Reading()))

@@ -159,11 +159,11 @@ CASES: dict[str, tuple[Callable[[Files], object], str]] = {
     "wide values": (wide, r"part-1.parquet: [\d,]+ compressed bytes become 30,000,000"),
     "keys that are texts": (
         lambda files: replaced(files.sessions, key=arrow.array(["a"])),
-        "the column key is of the type string, and not int64: export the log there again",
+        "the column key has the type string, not int64: export the log there again",
     ),
     "labels that are numbers": (
         lambda files: replaced(files.sessions, labels=arrow.array([1])),
-        "the column labels is of the type int64",
+        "the column labels has the type int64",
     ),
     "half a file": (
         lambda files: files.rounds.write_bytes(files.rounds.read_bytes()[:-40]),

@@ -253,7 +253,7 @@ def test_data_frames_come_from_the_library_that_is_there(monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(MissingExtra, match=re.escape(install_command("analytics"))):
         to_dataframe(report)
-    with pytest.raises(InvalidInput, match="no data frames of 'arrow'"):
+    with pytest.raises(InvalidInput, match="unknown library 'arrow'"):
         to_dataframe(report, library="arrow")  # type: ignore[arg-type]
 
 

@@ -173,7 +173,7 @@ def test_what_is_no_trajectory_is_refused_by_file_and_line(
 def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_bytes(b'{"session": "\xff", "rounds": []}\n')
-    with pytest.raises(InvalidInput, match="line 1: no valid trajectory"):
+    with pytest.raises(InvalidInput, match="line 1: invalid trajectory"):
         list(read_trajectories(path))
 
 
@@ -188,7 +188,7 @@ def test_a_line_takes_memory_by_its_size(tmp_path: Path, more: str, said: str) -
     path = tmp_path / "t.jsonl"
     path.write_text(f'{{"session": "s", "rounds": [], "x": {more}', encoding="utf-8")
     assert is_trajectory_file(path)
-    with pytest.raises(InvalidInput, match=f"line 1: no valid trajectory: {said}"):
+    with pytest.raises(InvalidInput, match=f"line 1: invalid trajectory: {said}"):
         list(read_trajectories(path))
 
 
