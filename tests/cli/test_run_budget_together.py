@@ -28,9 +28,6 @@ EACH = 1_000
 AT_ONCE = 2
 """Sessions of a program."""
 
-LATE = 2 * 2 * AT_ONCE
-"""Calls that may be under way, or not be in the log yet, when the limit is reached: by agent and user."""
-
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch, litellm_at_work: None) -> Iterator[OpenAIServer]:
@@ -102,7 +99,7 @@ def test_programs_keep_one_budget(
     codes.append(other.returncode)
     assert codes == [3, 3], said
     assert spent(log) == EACH * len(server.requests)
-    assert BUDGET <= spent(log) <= BUDGET + EACH * LATE
+    assert BUDGET <= spent(log) < 2 * BUDGET  # which two programs apart would spend
     for err in said:
         assert re.search(r"^models: \d+ calls", err, re.MULTILINE)  # each has made some
         last = err.splitlines()[-1]

@@ -283,6 +283,7 @@ def test_killed_in_the_middle_of_three_agents_on_many_trips(
     running.append(subprocess.Popen(program, stdout=pipe, stderr=pipe))
     _, errors = running[0].communicate()
     assert running[0].returncode == -signal.SIGKILL, errors.decode()
+    server.until_left()
     held, sent = calls(path), len(server.requests)
     before = ends(path)
     assert len(held) >= enough / 2

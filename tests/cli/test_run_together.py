@@ -136,7 +136,7 @@ def test_programs_share_the_work_and_one_that_is_killed_leaves_no_trace(
         wait_until_at_work(started[0], shared)
         started[0].kill()
         for machine in started[1:]:
-            assert machine.process.wait(300) == 0, machine.said
+            assert machine.process.wait(LONG) == 0, machine.said
     assert content(shared) == undisturbed(sessions)
     for machine in started[1:]:
         assert f"{sessions} sessions: " in machine.said

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -77,6 +79,7 @@ class OpenAIServer:
         headers: their headers, with lower-case names.
         faults: the faults committed, in order.
         busiest: how many requests were under way at once, at most.
+        connections: how many clients are connected.
     """
 
     answer: Callable[[Body], Answer] = echo
@@ -89,6 +92,7 @@ class OpenAIServer:
     headers: list[Mapping[str, str]] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     busiest: int = 0
+    connections: int = 0
     port: int = 0
     _busy: int = 0
 
@@ -117,6 +121,15 @@ class OpenAIServer:
             loop.call_soon_threadsafe(stop.set_result, None)
             thread.join()
 
+    def until_left(self) -> None:
+        """Waits until nobody is connected. Then all that clients have sent is in ``requests``, though they
+        may have been killed: what they sent last is read after their end."""
+        with socket.create_connection(("127.0.0.1", self.port)) as behind_them:
+            behind_them.shutdown(socket.SHUT_WR)
+            behind_them.recv(1)
+        while self.connections:
+            time.sleep(0.001)
+
     async def serve(self, on_start: Callable[[], None]) -> None:
         """Serves until it is cancelled."""
         await self._serve(on_start, asyncio.get_running_loop().create_future())
@@ -128,6 +141,7 @@ class OpenAIServer:
             task = asyncio.current_task()
             assert task is not None
             tasks.add(task)
+            self.connections += 1
             try:
                 await self._converse(reader, writer)
             except (ConnectionError, asyncio.IncompleteReadError):
@@ -136,6 +150,7 @@ class OpenAIServer:
                 pass  # the server stops
             finally:
                 tasks.discard(task)
+                self.connections -= 1
                 writer.close()
                 with suppress(ConnectionError):
                     await writer.wait_closed()  # else the loop may end before it is

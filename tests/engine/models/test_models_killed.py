@@ -12,6 +12,7 @@ from collections import Counter
 from functools import partial
 from pathlib import Path
 
+import anyio.to_thread
 import pytest
 from duolog.engine.events import ModelCalled
 from duolog.engine.log.contract import EventLog
@@ -102,6 +103,7 @@ async def test_killed_in_the_middle_it_ends_as_it_would_have(
         running.append(start(server, path))
         _, errors = running[-1].communicate()
         assert running[-1].returncode == -signal.SIGKILL, errors.decode()
+        await anyio.to_thread.run_sync(server.until_left)
         async with open_log(str(path)) as log:
             calls = (await recorded(log)).total()
             at_kill.append((len(server.requests), calls))
