@@ -197,7 +197,7 @@ def test_a_scorer_that_fails_is_said(menus: Path, own: Path, capsys: Capture) ->
             "nope",
             "unknown scorer 'nope'; choose from chat-rubric, data, feedback, finance, labels-judge,",
         ),
-        ("travel", "travel scored nothing: the session is of the task"),
+        ("travel", "travel scored nothing: a session of the task"),
     ],
 )
 def test_what_is_no_scorer_is_refused(
