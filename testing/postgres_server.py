@@ -127,7 +127,7 @@ class PostgresServer:
 
 @contextmanager
 def held_port() -> Iterator[int]:
-    """A free port of loopback for a server that starts later, or again: nobody else is given it
+    """A free port of loopback for a server that starts later, or again. No other program gets it
     while the block runs.
     """
     with socket.socket() as held:

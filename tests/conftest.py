@@ -237,7 +237,7 @@ def postgres() -> Iterator[PostgresServer]:
 
 @pytest.fixture
 def port() -> Iterator[int]:
-    """A port for a server that is stopped and started again; nobody else is given it meanwhile."""
+    """A port for a server that is stopped and started again; no other program gets it meanwhile."""
     with held_port() as found:
         yield found
 

@@ -122,7 +122,7 @@ class OpenAIServer:
             thread.join()
 
     def until_left(self) -> None:
-        """Waits until nobody is connected. Then all that clients have sent is in ``requests``, though they
+        """Waits until no client is connected. Then all that clients have sent is in ``requests``, though they
         may have been killed: what they sent last is read after their end."""
         with socket.create_connection(("127.0.0.1", self.port)) as behind_them:
             behind_them.shutdown(socket.SHUT_WR)
