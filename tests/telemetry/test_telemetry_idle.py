@@ -69,10 +69,15 @@ async def test_a_session_that_is_idle_again_is_continued_again(
         assert ids == ["chat", "chat.2", "chat.3"]
 
 
-async def test_a_log_closes_idle_sessions_by_itself() -> None:
+async def test_a_log_closes_idle_sessions_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = (
+        0.0  # so that the session is not idle before its message is there, however long that takes
+    )
+    monkeypatch.setattr("duolog.telemetry.idle.now", lambda: now)
     async with duolog.open("memory://", idle_after=0.01) as log:
         session = await log.session("s")
         await session.human.says("Hello.", durable=True)
+        now = DAYS_LATER
         with anyio.fail_after(120):
             while (await log.summary("s")).state == "open":  # noqa: ASYNC110
                 await anyio.sleep(0.01)
