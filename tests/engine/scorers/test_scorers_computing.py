@@ -27,7 +27,7 @@ from duolog.testing import Script, a_session, agent, human
 from duolog.testing.folds import by, records_of
 from duolog.testing.tools import message
 
-PATIENCE = 60
+PATIENCE = 300
 
 
 class Computes:

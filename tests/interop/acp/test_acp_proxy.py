@@ -50,7 +50,7 @@ from duolog.interop.acp.process import end_like, run_proxy
 grace, recorder, *agent = sys.argv[1:]
 sys.exit(end_like(run_proxy(agent, recorder.split(), grace=float(grace), room=100_000)))
 """
-SECONDS = 60.0
+SECONDS = 300.0
 
 
 def command(log: Path, *agent: str, options: Sequence[str] = ()) -> list[str]:
