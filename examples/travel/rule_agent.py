@@ -13,6 +13,8 @@ from typing import Final, TypeAlias, final
 import msgspec
 
 from ...agents.habits import Habits
+from ...engine.events import SnapshotTaken
+from ...engine.files import output_text
 from ...engine.session.decisions import Act, Decision, Submit
 from ...engine.session.view import View
 from ...tasks.rule_agent import Question, RuleAgent, Standing
@@ -20,8 +22,10 @@ from ...tasks.views import Outcomes, drafted_on, unannounced
 from ...users.deferrals import is_deferral
 from .language.facts import ANY, SLOTS, Fact, Slot
 from .language.messages import ask, understand_message, understand_question
+from .language.plans import failed_by, is_plan, keep_plan
 from .language.reports import say_understood, say_unmet
-from .plan.text import render_plan
+from .plan.plan import FIELDS, Plan
+from .plan.text import parse_plan, render_plan
 from .planner.finds import Finds, SearchRequest
 from .planner.knowledge import Knowledge, knowledge_from_request, learn
 from .planner.planner import Draft, next_step
@@ -84,6 +88,7 @@ class TravelKnowledge(msgspec.Struct, frozen=True):
         news: the facts heard since the agent's last message.
         finds: the results of its searches.
         revised: it has submitted a plan since its last message.
+        edited: the current plan, if a human has changed it and the agent has kept that change.
     """
 
     wishes: Knowledge
@@ -94,10 +99,11 @@ class TravelKnowledge(msgspec.Struct, frozen=True):
     news: tuple[Fact, ...]
     finds: Finds
     revised: bool
+    edited: Plan | None
 
 
 _Todo: TypeAlias = tuple[tuple[SearchRequest, ...], Draft | None]
-_WorkedOut: TypeAlias = tuple[tuple[Knowledge, int], _Todo]
+_WorkedOut: TypeAlias = tuple[tuple[Knowledge, int, Plan | None], _Todo]
 
 
 @final
@@ -135,6 +141,7 @@ class TravelPlanner:
             news=_heard(view, _last_word(view)),
             finds=self._finds,
             revised=unannounced(view),
+            edited=_edited(view),
         )
 
     def work(self, known: TravelKnowledge, view: View) -> Decision | None:
@@ -142,6 +149,8 @@ class TravelPlanner:
         if known.wishes == known.drafted:
             return None
         searches, draft = self._next(known)
+        if draft is not None and draft.plan == known.edited:
+            return None
         if draft is None:
             return Decision(tuple(Act(s.name, s.arguments) for s in searches))
         text = render_plan(draft.plan)
@@ -151,9 +160,9 @@ class TravelPlanner:
 
     def _next(self, known: TravelKnowledge) -> _Todo:
         """The searches to make, or else the plan; kept, since a decision is often reconsidered."""
-        key = (known.wishes, known.finds.count)
+        key = (known.wishes, known.finds.count, known.edited)
         if self._worked_out is None or self._worked_out[0] != key:
-            self._worked_out = key, next_step(known.wishes, known.finds)
+            self._worked_out = key, _todo(known)
         return self._worked_out[1]
 
     def question(self, known: TravelKnowledge, words: Random) -> Question | None:
@@ -194,6 +203,42 @@ class TravelPlanner:
 def travel_agent(habits: Habits) -> RuleAgent[TravelKnowledge]:
     """The mind of a travel agent on rules."""
     return RuleAgent(TravelPlanner(habits))
+
+
+def _todo(known: TravelKnowledge) -> _Todo:
+    """The searches to make, or else the plan: the one that a human has edited, unless another meets more wishes."""
+    wishes, finds = known.wishes, known.finds
+    kept = None if known.edited is None else keep_plan(known.edited, wishes, finds)
+    if kept is not None and not kept.unmet:
+        return (), kept
+    searches, draft = next_step(wishes, finds)
+    if kept is None or draft is None:
+        return searches, draft
+    better = len(failed_by(draft.plan, wishes, finds)) < len(kept.unmet)
+    return (), draft if better else kept
+
+
+def _edited(view: View) -> Plan | None:
+    """The current plan, if a human has changed it and their last change is still in it."""
+    before: Plan = ()
+    change: dict[tuple[int, str], str] | None = None
+    for record in view.records:
+        event = record.event if record.kind == "SnapshotTaken" else None
+        if not isinstance(event, SnapshotTaken):
+            continue
+        text = output_text(event)
+        plan = parse_plan(text) if is_plan(text) else ()
+        if record.role == "human":
+            earlier = _entries(before)
+            change = {at: is_ for at, is_ in _entries(plan).items() if earlier.get(at) != is_}
+        before = plan
+    kept = change is not None and change.items() <= _entries(before).items()
+    return before if before and kept else None
+
+
+def _entries(plan: Plan) -> dict[tuple[int, str], str]:
+    """The entries of a plan, by day and field."""
+    return {(day.days, field): getattr(day, field) for day in plan for field in FIELDS}
 
 
 def _last_word(view: View) -> int:

@@ -19,6 +19,7 @@ from ..plan.plan import BLANK, Plan
 from ..plan.text import parse_plan
 from ..planner.finds import Finds
 from ..planner.knowledge import Knowledge, learn
+from ..planner.planner import Draft
 from ..planner.reading import MEALS, Meal, Stay, look_up, meals, plan_cost, route_of, stays, visited
 from ..planner.routes import road_line
 from ..planner.stays import allows, fits_type, pick_room
@@ -29,8 +30,10 @@ __all__ = (
     "PlanProblem",
     "check_plan",
     "edit_plan",
+    "failed_by",
     "find_gaps",
     "is_plan",
+    "keep_plan",
     "room_cities",
     "say_edit",
     "say_problem",
@@ -68,6 +71,28 @@ def edit_plan(plan: Plan, facts: Iterable[Fact], finds: Finds, wish: Fact) -> Pl
         case "budget":
             return _save(plan, known, finds)
     return plan
+
+
+def keep_plan(plan: Plan, known: Knowledge, finds: Finds) -> Draft:
+    """Changes an edited plan only if the change meets more of the known wishes.
+
+    Returns:
+        The plan, its known cost, and the slots of the wishes that it still fails.
+    """
+    facts, failed = known.facts, failed_by(plan, known, finds)
+    for fact in facts:
+        if fact.slot in failed:
+            other = edit_plan(plan, facts, finds, fact)
+            fails = failed_by(other, known, finds)
+            if fails < failed:
+                plan, failed = other, fails
+    return Draft(plan, plan_cost(plan, finds, known.party).dollars, failed)
+
+
+def failed_by(plan: Plan, known: Knowledge, finds: Finds) -> frozenset[str]:
+    """The slots of the known wishes that a plan can be seen to fail."""
+    problems = check_plan(plan, known.facts, finds)
+    return frozenset(one.fact.slot for one in problems if one.fact is not None)
 
 
 def _swap_rooms(plan: Plan, known: Knowledge, finds: Finds) -> Plan:

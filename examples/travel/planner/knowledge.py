@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from ..language.facts import ANY, SLOTS, Fact, Slot
+from ..language.facts import ANY, SLOTS, Fact, Slot, Value
 from ..language.requests import understand_request
 
 __all__ = ("Knowledge", "knowledge_from_request", "learn")
@@ -57,6 +57,20 @@ class Knowledge(msgspec.Struct, frozen=True, kw_only=True):
     def to_state(self) -> bool:
         """Whether the destination is a state, so that the cities are the planner's choice."""
         return self.days > 3
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """The wishes, as facts: one for each means of transport to avoid."""
+        held: dict[Slot, Value | None] = {
+            "people": self.people,
+            "cities": self.cities,
+            "budget": self.budget,
+            "house_rule": self.house_rule,
+            "room_type": self.room_type,
+            "cuisine": self.cuisines or None,
+        }
+        facts = [Fact(slot, value) for slot, value in held.items() if value is not None]
+        return (*facts, *(Fact("transportation", word) for word in self.transportation))
 
     @property
     def open_slots(self) -> tuple[Slot, ...]:

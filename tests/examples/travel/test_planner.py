@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from random import Random
 
 import msgspec
 import pytest
+from duolog.agents.habits import USUAL
+from duolog.engine.codec import digest
 from duolog.engine.errors import InvalidInput
-from duolog.engine.events import JSON
+from duolog.engine.events import JSON, MessageSent, Role, SessionOpened, SnapshotTaken
+from duolog.engine.records import Draft
+from duolog.engine.session.decisions import Decision
+from duolog.engine.session.view import View
 from duolog.examples.travel.actions import ACTIONS
 from duolog.examples.travel.data.dataset import load_dataset
 from duolog.examples.travel.data.instances import Instance, make_instance
@@ -16,7 +22,8 @@ from duolog.examples.travel.data.tables import Accommodation, Attraction, Restau
 from duolog.examples.travel.data.world.generator import World
 from duolog.examples.travel.evaluation import evaluate
 from duolog.examples.travel.language.facts import ANY, Fact, facts_of
-from duolog.examples.travel.language.plans import edit_plan
+from duolog.examples.travel.language.messages import say_fact
+from duolog.examples.travel.language.plans import edit_plan, failed_by, keep_plan
 from duolog.examples.travel.language.profiles import understand_preferences
 from duolog.examples.travel.plan.plan import BLANK, Plan
 from duolog.examples.travel.plan.text import parse_plan, render_plan
@@ -29,12 +36,15 @@ from duolog.examples.travel.planner.knowledge import (
 from duolog.examples.travel.planner.planner import needed_searches, plan_trip
 from duolog.examples.travel.planner.reading import plan_cost, route_of, stays, visited
 from duolog.examples.travel.planner.routes import even_nights, journeys, transfers
+from duolog.examples.travel.rule_agent import TravelPlanner
+from duolog.testing import by, records_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from properties import examples
 
 WORLD = World(11)
 HOTELS = "SearchAccommodations"
+OPENED = SessionOpened(task="travel", instance="", participants=(), clock="virtual")
 
 
 def gather(known: Knowledge, finds: Finds, sandbox: Sandbox) -> list[SearchRequest]:
@@ -367,3 +377,46 @@ def test_strange_numbers_of_cities_still_end_in_a_plan(cities: int) -> None:
     plan = plan_trip(known, finds)
     assert len(plan) == 14
     assert len(visited(plan)) == (4 if cities == 4 else 3)
+
+
+def test_an_edited_plan_is_changed_only_where_that_meets_more_wishes() -> None:
+    instance, _, plan, finds = first_failing("room_type")
+    facts = facts_of(instance.trip)
+    edited = edit_plan(plan, facts, finds, next(f for f in facts if f.slot == "room_type"))
+    known = knowledge_from_request(instance.request)
+    assert keep_plan(edited, known, finds).plan == edited
+    met = [fact for fact in facts if fact.slot not in failed_by(edited, learn(known, facts), finds)]
+    kept = keep_plan(edited, learn(known, met), finds)
+    assert (kept.plan, kept.unmet) == (edited, frozenset())
+    beyond = learn(known, [*met, Fact("budget", 1)])
+    over = keep_plan(edited, beyond, finds)
+    assert (over.plan, over.unmet) == (edited, frozenset({"budget"}))
+    again = keep_plan(plan, learn(known, [f for f in facts if f.slot == "room_type"]), finds)
+    assert not again.unmet
+    assert visited(again.plan) == visited(plan)
+
+
+def test_an_agent_keeps_what_a_human_has_changed_in_its_plan() -> None:
+    instance, _, plan, finds = first_failing("room_type")
+    wish = next(fact for fact in facts_of(instance.trip) if fact.slot == "room_type")
+    edited = edit_plan(plan, (wish,), finds, wish)
+    text, changed = render_plan(plan), render_plan(edited)
+    cheaper = changed.replace("Breakfast: ", "Breakfast: The Other ", 1)
+
+    def work(*drafts: tuple[Role, str]) -> Decision | None:
+        facts: list[Draft] = [by("human", MessageSent(text=instance.request), actor="user")]
+        for role, content in drafts:
+            shot = SnapshotTaken(content=content, digest=digest(content))
+            facts.append(by(role, shot, actor=role))
+        facts.append(by("human", MessageSent(text=say_fact(wish, Random(1))), actor="user"))
+        view = View("agent", "agent", seed=1)
+        for record in records_of(OPENED, *facts):
+            view.feed(record)
+        agent = TravelPlanner(USUAL)
+        return agent.work(agent.know(view), view)
+
+    assert work(("agent", text), ("human", changed)) is None
+    assert work(("agent", text), ("human", changed), ("agent", cheaper)) is None
+    assert work(("agent", text)) is not None
+    assert work(("agent", text), ("human", changed), ("agent", text)) is not None
+    assert work(("agent", text), ("human", "I give up.")) is not None
