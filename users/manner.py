@@ -74,18 +74,20 @@ _ASKING: Final = (
 """Questions before an unprompted message."""
 
 CHECKING: Final = (
-    "Does that answer your question?",
-    "Is that enough for you to go on?",
     "Can you work with that?",
-    "Does that help you?",
-    "Is that what you wanted to know?",
-    "Will that do?",
-    "Does that work for you?",
-    "Is that clear enough?",
-    "Is that all right?",
     "Can you go on with that?",
+    "Could you go on from there?",
+    "Can you help me with that?",
+    "Could you use that, please?",
+    "Can you carry on with that?",
+    "Could you continue from there, please?",
+    "Can we go on from there?",
+    "Can you make something of that?",
+    "Could you go on, please?",
+    "Could we continue with that?",
+    "Can you use it like that?",
 )
-"""Questions after an answer."""
+"""Questions after an answer: like those of people, they ask for work, and not whether the answer was clear."""
 
 _COMPLAINTS: Final = (
     "That did not help me.",

@@ -175,6 +175,14 @@ async def test_an_offer_in_any_task_may_be_refused_and_a_plain_question_is_answe
     assert yes == Say("Yes, please.")
 
 
+@pytest.mark.parametrize("question", CHECKING)
+def test_a_question_after_an_answer_asks_for_work_and_not_what_was_meant(question: str) -> None:
+    labels = annotate(Turn(text=f"I want it blue. {question}", before="Which colour?", said="Hi."))
+    assert labels is not None
+    assert "asks" in labels
+    assert not labels & {"clarify", "vague", "complaint", "repeat"}
+
+
 async def test_what_is_added_to_an_answer_is_not_a_request() -> None:
     asks = find_persona(OFF.replace("questions=0", "questions=1"))
     mind = Mannered(Mind(BLUE))
