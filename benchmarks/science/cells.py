@@ -35,7 +35,7 @@ class Size(msgspec.Struct, frozen=True, kw_only=True):
 
     tasks: tuple[str, ...] = TASKS
     seeds: tuple[int, ...] = (21, 22)
-    instances: int = 50
+    instances: int = 75
     ablated: int = 25
     trained: tuple[int, ...] = (1, 2, 3, 4, 5)
     asked: int = 8

@@ -28,8 +28,8 @@ from ..text.transcript import SessionTranscript, load_transcript
 __all__ = ("TAU", "TourSession", "record_session")
 
 _TASK: Final = "travel"
-_CELL: Final = Cell(agent="one-stage", user="proactive", instance="257", seed=7)
-"""A user who quits at ``TAU`` loses half of the utility; in the fork,
+_CELL: Final = Cell(agent="one-stage", user="proactive", instance="347", seed=7)
+"""A user who quits at ``TAU`` loses a quarter of the utility; in the fork,
 the user never quits."""
 _OTHER: Final = "adaptive"
 """The agent that takes over in the fork."""
