@@ -6,7 +6,6 @@ import asyncio
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import pytest
 from duolog.cli import main
 from duolog.engine.events import ModelCalled
 from duolog.engine.log.open import open_log
+from forked import Forked
 from openai_server import Answer, Body, Fault, OpenAIServer
 from travel_model import play
 
@@ -72,8 +72,7 @@ def test_programs_keep_one_budget(
     """What both have spent counts for each. A call that is under way when the limit is reached still
     counts, and so does one that is made before the log says what the other has spent.
 
-    One of the programs is this process, since each that is started loads LiteLLM, which takes seconds. Nobody
-    is answered before both have asked.
+    One of the programs is this process. Nobody is answered before both have asked.
     """
 
     server.opened = opened = asyncio.Event()
@@ -87,15 +86,14 @@ def test_programs_keep_one_budget(
     command = ["run", "travel", "--agents", "two-stage", "--log", log, "--api-base", server.url]
     command += ["--models", "openai/gpt-4o", "--user-model", "openai/gpt-4o", "--sessions", "8"]
     command += ["--concurrency", str(AT_ONCE), "--budget-tokens", str(BUDGET)]
-    other = subprocess.Popen(
-        [sys.executable, "-P", "-m", "duolog", *command],
-        stdout=subprocess.DEVNULL,
+    other = Forked(
+        ["-P", "-m", "duolog", *command],
+        environment={**os.environ, "OPENAI_API_KEY": "sk-other"},
         stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "OPENAI_API_KEY": "sk-other"},
+        models=True,
     )
-    codes = [main(command)]
-    said = [capfd.readouterr().err, other.communicate(timeout=600)[1]]
+    codes: list[int | None] = [main(command)]
+    said = [capfd.readouterr().err, other.communicate()[1]]
     codes.append(other.returncode)
     assert codes == [3, 3], said
     assert spent(log) == EACH * len(server.requests)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 import signal
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +17,7 @@ from duolog.cli import main
 from duolog.engine.events import ModelCalled, SessionClosed, SessionOpened
 from duolog.engine.log.open import open_log
 from duolog.engine.records import Record
+from forked import Forked
 from openai_server import Answer, Body, OpenAIServer
 from travel_model import play
 
@@ -269,7 +269,7 @@ def test_killed_in_the_middle_of_three_agents_on_many_trips(
     experiment: all sessions, and no reply that the log held was asked for again."""
     path = tmp_path / "log.db"
     command = arguments(server, path, "--sessions", str(trips), "--max-rounds", "4")
-    running: list[subprocess.Popen[bytes]] = []
+    running: list[Forked] = []
     enough = 20 * trips
 
     def deadly(body: Body) -> Answer:
@@ -279,10 +279,10 @@ def test_killed_in_the_middle_of_three_agents_on_many_trips(
 
     server.answer = deadly
     pipe = subprocess.PIPE
-    program = [sys.executable, "-P", "-m", "duolog", *command]
-    running.append(subprocess.Popen(program, stdout=pipe, stderr=pipe))
+    program = ["-P", "-m", "duolog", *command]
+    running.append(Forked(program, stdout=pipe, stderr=pipe, models=True))
     _, errors = running[0].communicate()
-    assert running[0].returncode == -signal.SIGKILL, errors.decode()
+    assert running[0].returncode == -signal.SIGKILL, errors
     server.until_left()
     held, sent = calls(path), len(server.requests)
     before = ends(path)

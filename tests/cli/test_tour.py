@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from pathlib import Path
 
 import anyio
@@ -90,7 +89,7 @@ def test_it_adds_nothing_to_a_log_that_holds_it_already(shown: str, log: Path) -
 
 
 def test_at_a_terminal_enter_goes_on_and_q_quits(tmp_path: Path) -> None:
-    command = [sys.executable, "-P", "-m", "duolog", "tour"]
+    command = ["-P", "-m", "duolog", "tour"]
     environment = {"NO_COLOR": "1"}
     with at_terminal(command, where=tmp_path, environment=environment, size=(24, WIDTH)) as seen:
         seen.until("1/8")

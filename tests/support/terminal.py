@@ -6,8 +6,6 @@ import fcntl
 import os
 import re
 import struct
-import subprocess
-import sys
 import termios
 import threading
 import time
@@ -15,17 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from forked import Forked
+
 __all__ = ("Terminal", "at_terminal")
 
 _PATIENCE = 600.0
 """Seconds after which what is waited for will not come; machines may be slow."""
-
-_TAKE_TERMINAL = """
-import fcntl, os, sys, termios
-fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-os.execvp(sys.argv[1], sys.argv[1:])
-"""
-"""Makes the terminal the controlling one of a new session, and becomes the program."""
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[@-Z\\-_=>78])")
 
@@ -37,7 +30,7 @@ class Terminal:
         process: the program.
     """
 
-    def __init__(self, process: subprocess.Popen[bytes], master: int) -> None:
+    def __init__(self, process: Forked, master: int) -> None:
         self.process = process
         self._master = master
         self._shown = b""
@@ -118,26 +111,30 @@ class Terminal:
 
 @contextmanager
 def at_terminal(
-    command: Sequence[str],
+    arguments: Sequence[str],
     *,
     where: Path,
     environment: Mapping[str, str] | None = None,
     size: tuple[int, int] = (40, 120),
+    screen: bool = False,
+    models: bool = False,
 ) -> Iterator[Terminal]:
-    """Runs a program at a terminal of so many lines and columns."""
+    """Runs a program at a terminal of so many lines and columns, with arguments of the interpreter."""
     master, slave = os.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
     inherited = dict(os.environ)
     for size_of_another in ("COLUMNS", "LINES"):  # pytest-xdist sets them for its workers
         inherited.pop(size_of_another, None)
-    process = subprocess.Popen(
-        [sys.executable, "-I", "-S", "-c", _TAKE_TERMINAL, *command],
+    process = Forked(
+        arguments,
+        where,
+        {**inherited, "TERM": "xterm-256color", **(environment or {})},
         stdin=slave,
         stdout=slave,
         stderr=slave,
-        cwd=where,
-        env={**inherited, "TERM": "xterm-256color", **(environment or {})},
-        start_new_session=True,
+        leads=True,
+        screen=screen,
+        models=models,
     )
     os.close(slave)
     terminal = Terminal(process, master)

@@ -16,6 +16,7 @@ from duolog.cli import main
 from duolog.engine.events import MessageSent, ProgressRated, SessionClosed, SnapshotTaken
 from duolog.engine.log.open import open_log
 from duolog.engine.records import TRACE, Record
+from forked import run_forked
 from installed_tasks import TASKS
 from openai_server import OpenAIServer
 from terminal import Terminal, at_terminal
@@ -27,7 +28,7 @@ NEXT_QUESTION = "What is your budget"
 
 
 def duolog(*arguments: str) -> list[str]:
-    return [sys.executable, "-P", "-m", "duolog", *arguments]
+    return ["-P", "-m", "duolog", *arguments]
 
 
 def trace(path: Path) -> list[Record]:
@@ -48,10 +49,15 @@ def by_person(path: Path) -> Sequence[object]:
 
 
 @contextmanager
-def chatting(where: Path, *arguments: str, editor: str = "") -> Iterator[Terminal]:
+def chatting(
+    where: Path, *arguments: str, editor: str = "", models: bool = False
+) -> Iterator[Terminal]:
     # The rest of a key is waited for, however late it comes: Textual's 100 ms are too few on a busy machine.
     environment = {"EDITOR": editor, "VISUAL": "", "ESCDELAY": "60000"}
-    with at_terminal(duolog("chat", *arguments), where=where, environment=environment) as terminal:
+    command = duolog("chat", *arguments)
+    with at_terminal(
+        command, where=where, environment=environment, screen=not models, models=models
+    ) as terminal:
         yield terminal
 
 
@@ -121,7 +127,7 @@ def test_with_an_agent_on_a_model(
 ) -> None:
     openai_server.answer = play
     model = ("--model", "openai/gpt-4o", "--api-base", openai_server.url)
-    with chatting(tmp_path, *CHAT, *model) as terminal:
+    with chatting(tmp_path, *CHAT, *model, models=True) as terminal:
         terminal.until(QUESTION)
         terminal.type("There will be 2 of us.\r")
         terminal.until(NEXT_QUESTION)
@@ -192,7 +198,7 @@ def test_it_ends_when_its_terminal_is_closed(tmp_path: Path) -> None:
     """Even without a signal: the terminal is not its controlling terminal."""
     master, slave = os.openpty()
     with subprocess.Popen(
-        duolog("chat", *CHAT),
+        [sys.executable, *duolog("chat", *CHAT)],
         stdin=slave,
         stdout=slave,
         stderr=slave,
@@ -215,7 +221,7 @@ def test_without_textual_it_says_what_to_install_and_goes_on_in_lines(tmp_path: 
         "import sys; sys.modules['textual'] = None\n"
         "from duolog.cli import main; sys.exit(main(sys.argv[1:]))"
     )
-    command = [sys.executable, "-P", "-c", code, "chat", *CHAT]
+    command = ["-P", "-c", code, "chat", *CHAT]
     with at_terminal(command, where=tmp_path) as terminal:
         terminal.until("chatting on the whole screen needs an extra: ")
         terminal.until("[tui]'")
@@ -248,15 +254,7 @@ def test_lines_from_a_pipe_and_the_end_of_them(tmp_path: Path) -> None:
 
 
 def pipe(where: Path, text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        duolog("chat", *arguments),
-        check=False,
-        cwd=where,
-        input=text,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-    )
+    return run_forked(duolog("chat", *arguments), where, os.environ, text=text)
 
 
 # --- what makes no sense ---------------------------------------------------------------------------

@@ -14,13 +14,13 @@ from duolog.cli import main
 from duolog.engine.installation import install_command
 from terminal import Terminal, at_terminal
 
-COMMAND = (sys.executable, "-P", "-m", "duolog", "watch")
+COMMAND = ("-P", "-m", "duolog", "watch")
 
 
 def watching(where: Path, *arguments: str, **environment: str) -> AbstractContextManager[Terminal]:
     """The command in a terminal."""
     command = [*COMMAND, *arguments]
-    return at_terminal(command, where=where, environment=environment, size=(30, 100))
+    return at_terminal(command, where=where, environment=environment, size=(30, 100), screen=True)
 
 
 def colours(terminal: Terminal) -> set[str]:
@@ -59,7 +59,7 @@ def test_it_ends_when_its_terminal_is_closed(dinner: Path) -> None:
     """Even without a signal: the terminal is not its controlling terminal."""
     master, slave = os.openpty()
     with subprocess.Popen(
-        [*COMMAND, str(dinner)],
+        [sys.executable, *COMMAND, str(dinner)],
         stdin=slave,
         stdout=slave,
         stderr=slave,

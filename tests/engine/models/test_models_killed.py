@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -22,6 +21,7 @@ from duolog.engine.records import TRACE
 from duolog.engine.session.runner import Session
 from duolog.engine.session.simulation import simulate
 from duolog.testing import streams
+from forked import Forked
 from openai_server import Answer, Body, OpenAIServer
 from talkers import a_conversation, answer, answering
 
@@ -49,12 +49,10 @@ anyio.run(main)
 """
 
 
-def start(server: OpenAIServer, path: Path) -> subprocess.Popen[bytes]:
+def start(server: OpenAIServer, path: Path) -> Forked:
     support = Path(__file__).parents[2] / "support"
     arguments = [str(support), server.url, str(path), str(SESSIONS), str(CONCURRENCY)]
-    return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, *arguments], stderr=subprocess.PIPE, cwd=path.parent
-    )
+    return Forked(["-c", PROGRAM, *arguments], path.parent, stderr=subprocess.PIPE, models=True)
 
 
 def conversations(models: Models) -> list[partial[Session]]:
@@ -88,7 +86,7 @@ async def test_killed_in_the_middle_it_ends_as_it_would_have(
     """The program is killed after so many requests, and started again."""
     server = openai_server
     path = tmp_path / "log.db"
-    running: list[subprocess.Popen[bytes]] = []
+    running: list[Forked] = []
     kills = list(after)
 
     def deadly(body: Body) -> Answer:
@@ -102,7 +100,7 @@ async def test_killed_in_the_middle_it_ends_as_it_would_have(
     for _ in after:
         running.append(start(server, path))
         _, errors = running[-1].communicate()
-        assert running[-1].returncode == -signal.SIGKILL, errors.decode()
+        assert running[-1].returncode == -signal.SIGKILL, errors
         await anyio.to_thread.run_sync(server.until_left)
         async with open_log(str(path)) as log:
             calls = (await recorded(log)).total()
