@@ -2,7 +2,8 @@
 
 ``older/`` holds one log as the last program before session rows left it: as a SQLite file with a hash
 chain, as JSON Lines and as a dump of PostgreSQL, with what that program printed about it; only its minutes
-are by definitions of version 4. These files stay as they are; ``older/make.py`` says how they were made.
+are by definitions of version 4, and its hazard by those of version 5.
+These files stay as they are; ``older/make.py`` says how they were made.
 """
 
 from __future__ import annotations

@@ -39,13 +39,14 @@ __all__ = (
 ERASED: Final = "erased: what was measured is gone"
 """Why the utility of a forgotten session is missing."""
 
-DEFINITIONS: Final = 4
+DEFINITIONS: Final = 5
 """Version of the definitions of all numbers in a report.
 
 2: missing utility is missing, not 0; closing rounds count for effort only; a greeting is not a
 separate round. 3: every evaluated session that began counts; a closing round holds messages of
 humans only; the scorer whose utility counts is never guessed. 4: on a virtual clock, humans spend at
-most the session time that passed."""
+most the session time that passed. 5: in the hazard, a round without a rating leaves the number of
+unproductive rounds as it is."""
 
 FOLD_VERSION: Final = 11
 """Version of the fold from records to rows. Raise it if the same records give other rows, or rows are kept

@@ -73,8 +73,8 @@ class Hazard(msgspec.Struct, frozen=True, kw_only=True):
     """How often the human leaves after a number of unproductive rounds in a row.
 
     Attributes:
-        stalled: unproductive rounds in a row, up to and including the current round; rounds
-            whose rating is missing end a run, as they do for the tolerance.
+        stalled: unproductive rounds in a row, up to and including the current round; a round whose
+            rating is missing neither lengthens nor ends the run. (For the tolerance it ends it.)
         rounds: rounds at whose end the run was that long.
         left: those of them in which the human left.
         hazard: ``left / rounds``.
@@ -209,10 +209,10 @@ def _log_log(share: float, variance: float) -> tuple[float, float] | tuple[None,
 
 
 def hazards(rounds: Mapping[int, int], left: Mapping[int, int]) -> tuple[Hazard, ...]:
-    """How often the human leaves, by the number of unproductive rounds that end there.
+    """How often the human leaves, by the number of unproductive rounds in a row.
 
     Args:
-        rounds: how many there are by the number of unproductive rounds that end there.
+        rounds: how many rounds there are by the number of unproductive rounds in a row by then.
         left: in how many of them the human left.
     """
     return tuple([_hazard(run, rounds[run], left.get(run, 0)) for run in sorted(rounds)])

@@ -188,7 +188,10 @@ class Facts:
         return self._judged if reading.missing else self.is_rated
 
     def stalls(self, rows: Integers) -> tuple[Integers, Integers]:
-        """How many unproductive rounds in a row end at the rounds of some sessions.
+        """How many unproductive rounds in a row the human has had by the rounds of some sessions.
+
+        A round without a rating leaves the number as it is: people who leave seldom rate the round in
+        which they do so, and what they had before is what they leave after.
 
         Returns:
             Of each round that counts; and of the round in which a human left.
@@ -197,7 +200,8 @@ class Facts:
         before = np.cumsum(counted) - counted
         at = np.repeat(self._starts[rows] - before, counted) + np.arange(counted.sum())
         gone = self.left[rows] & (counted > 0)
-        return self._runs[at], self._runs[(self._starts[rows] + counted - 1)[gone]]
+        runs = self._rated_runs
+        return runs[at], runs[(self._starts[rows] + counted - 1)[gone]]
 
     def walks(self, measure: str, which: Flags) -> tuple[Floats, Floats, Integers]:
         """The rounds of some sessions that have a measure of effort.
@@ -259,6 +263,20 @@ class Facts:
     @cached_property
     def _runs(self) -> Integers:
         return self.runs()
+
+    @cached_property
+    def _rated_runs(self) -> Integers:
+        """How many of the rounds rated last were unproductive, in a row, by each round."""
+        rated = (self.columns.rounds.rating > 0) & self._counts
+        productive = rated & ~self._unproductive(USUAL)
+        so_far = np.zeros(len(rated) + 1, np.int32)
+        np.cumsum(rated, out=so_far[1:])
+        # How many were rated up to the last productive round, or up to the session's beginning.
+        ended = np.where(productive, so_far[1:], 0)
+        some = self._starts[self.rounds > 0]
+        ended[some] = np.maximum(ended[some], so_far[some])
+        found: Integers = so_far[1:] - np.maximum.accumulate(ended)
+        return found
 
     # --- of sessions -----------------------------------------------------------------------------
 

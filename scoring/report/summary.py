@@ -112,7 +112,7 @@ _COMPLETION_NOTE: Final = (
 )
 _HAZARD_NOTE: Final = (
     "Hazard: the share of rounds in which the human left, by the number of unproductive rounds in a row "
-    "that end with that round; a round without a rating counts as 0."
+    "by then; a round without a rating leaves that number as it is."
 )
 
 

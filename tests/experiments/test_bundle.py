@@ -227,7 +227,7 @@ def test_what_is_no_bundle_is_refused(bundle: Path, tmp_path: Path) -> None:
 
     def older(name: str, content: bytes) -> bytes:
         return (
-            content.replace(b'"definitions": 4', b'"definitions": 2')
+            content.replace(b'"definitions": 5', b'"definitions": 2')
             if name == "bundle.json"
             else content
         )

@@ -2,7 +2,7 @@
 
 ``expected/`` holds the sessions and their numbers. Those of ``paper`` are what a program computed session
 by session before there were columns (commit 3587471), but that round 1 is never closing. So were those of
-``formal``, until the definitions changed in version 3.
+``formal``, until the definitions changed in version 3. Hazards are by definitions of version 5.
 """
 
 from __future__ import annotations

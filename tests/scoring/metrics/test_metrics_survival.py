@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
+import msgspec
 import numpy as np
 import pytest
 from duolog.scoring.metrics import SessionOutcomes, aggregate
@@ -104,10 +105,10 @@ def test_the_hazard_grows_with_the_run() -> None:
             session("abandoned", 3, 2, 1),
             session("finished", 2, 2, 5),
             session("abandoned", 1),
-            session("finished", 2, None, 4),
+            session("finished", 2, 3, 4),
         ]
     ).hazard
-    # Runs of 0: five rounds, none leaves; of 1: four, one leaves; of 2: two, one leaves.
+    # Runs of 0: four rounds, none leaves; of 1: four, one leaves; of 2: two, one leaves.
     assert [(row.stalled, row.rounds, row.left) for row in rows] == [
         (0, 4, 0),
         (1, 4, 1),
@@ -115,6 +116,55 @@ def test_the_hazard_grows_with_the_run() -> None:
     ]
     assert rows[1].hazard == 0.25
     assert rows[1].low < 0.25 < rows[1].high
+
+
+def test_who_leaves_without_a_rating_leaves_after_what_was_rated_before() -> None:
+    rows = completion_of(
+        [
+            session("abandoned", 4, 2, 1, None),
+            session("abandoned", None, None),
+            session("finished", 2, None, 1, 5, None),
+        ]
+    ).hazard
+    # By the rounds of each session: 0 1 2 2, 0 0, 1 1 2 0 0.
+    assert [(row.stalled, row.rounds, row.left) for row in rows] == [
+        (0, 5, 1),
+        (1, 3, 0),
+        (2, 3, 1),
+    ]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["abandoned", "finished", "open"]),
+            st.lists(st.sampled_from([None, 1, 2, 3, 5]), max_size=6),
+        ),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_the_hazard_is_what_counting_round_by_round_gives(
+    sessions: list[tuple[str, list[int | None]]],
+) -> None:
+    rounds: Counter[int] = Counter()
+    left: Counter[int] = Counter()
+    for state, ratings in sessions:
+        run = 0
+        for rating in ratings:
+            if rating is not None:
+                run = run + 1 if rating < 3 else 0
+            rounds[run] += 1
+        if ratings and state == "abandoned":
+            left[run] += 1
+    trajectories = [
+        msgspec.structs.replace(session(state, *ratings), session=str(number))
+        for number, (state, ratings) in enumerate(sessions)
+    ]
+    rated = any(rating is not None for _, ratings in sessions for rating in ratings)
+    assert [(row.stalled, row.rounds, row.left) for row in completion_of(trajectories).hazard] == (
+        [(run, count, left[run]) for run, count in sorted(rounds.items())] if rated else []
+    )
 
 
 def test_without_ratings_there_is_no_hazard() -> None:
