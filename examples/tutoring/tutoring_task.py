@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, final
 
@@ -180,8 +181,16 @@ def tutoring_task() -> KitTask[Instance]:
             alone=StudentAlone,
             changing=StudentChanging,
             best_output=best_output,
+            audit=_audit,
         )
     )
+
+
+def _audit() -> Sequence[Scorer]:
+    """Students work out numbers that nobody has said, so only copies from their profile are faults."""
+    from ...users.audit import SimulatorAudit, find_leaks  # rules need nothing of it
+
+    return (SimulatorAudit((find_leaks,)),)
 
 
 def tutoring_scorer() -> TaskScorer:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import anyio
 import pytest
-from duolog.engine.events import JSON, MessageSent, ModelCalled, SessionClosed
+from duolog.engine.events import JSON, MessageSent, ModelCalled, SessionClosed, SimulatorFlagged
 from duolog.engine.log.open import open_log
 from duolog.engine.models import ModelReply, ModelRequest, Models, ScriptedModel, Tool, ToolCall
 from duolog.engine.models.prompting.json_schema import load_library
@@ -167,6 +167,8 @@ def test_rules_that_play_models_for_an_estimate_reply_with_what_models_are_offer
     assert not [call for call in calls if call[1].endswith("again")]  # all replies could be read
     assert ("human", "rate") in calls
     assert any(isinstance(r.event, SessionClosed) and r.role == "human" for r in trace)
+    faults = [r.event for r in trace if isinstance(r.event, SimulatorFlagged)]
+    assert "invention" not in {fault.fault for fault in faults}  # results are worked out
 
 
 def test_students_are_not_offered_what_only_tutors_can_do() -> None:
