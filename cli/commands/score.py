@@ -233,6 +233,8 @@ def _print(scored: Scored) -> None:
             [f"failed in {quantity(one.failed, 'session')} ({one.error})"] if one.failed else []
         )
         line = f"{one.scorer}: {', '.join(parts)}; {quantity(one.sessions, 'session')}"
+        if not (one.added or one.known or one.failed):
+            line += ". They hold nothing that it measures: docs/scorers.md says what it needs"
         typer.echo(clean(line))
     for line in _left_out(scored):
         say(line)

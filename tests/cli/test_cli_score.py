@@ -134,6 +134,15 @@ def test_it_says_so_to_a_person_too(chats: Path, capsys: Capture) -> None:
     assert first.endswith("; 3 sessions\n")
 
 
+def test_it_says_where_there_is_nothing_to_measure(chats: Path, capsys: Capture) -> None:
+    capsys.readouterr()
+    assert main(["score", str(chats), "--scorers", "retention"]) == 0
+    assert capsys.readouterr().out == (
+        "retention@3: 0 measurements added; 3 sessions. They hold nothing that it measures: "
+        "docs/scorers.md says what it needs\n"
+    )
+
+
 def test_what_it_adds_counts_in_the_report(chats: Path, capsys: Capture) -> None:
     score(capsys, chats, "--scorers", "rule-judge")
     assert main(["report", str(chats), "--json"]) == 0
