@@ -17,7 +17,7 @@ from ..engine.session.decisions import NOTHING, Decision, Finish, Say, Submit
 from ..engine.session.view import View
 from ..users.manner import is_query
 from .phrases import sentences
-from .views import announced, awaits_answer, nudged, owes_reply, unannounced, words_of
+from .views import Kept, announced, awaits_answer, nudged, owes_reply, unannounced, words_of
 
 __all__ = (
     "HAND_OVER",
@@ -132,15 +132,17 @@ class RuleAgent(Generic[K]):
         self._look = look
         self._settled = settled
         self._hand_over = hand_over
+        self._known = known = Kept(planner.know)
+        self._work = Kept(lambda view: planner.work(known.on(view), view))
 
     async def step(self, view: View, *, alone: bool) -> Decision:
         """Works while there is something to do, then reacts."""
-        known = self._planner.know(view)
+        known = self._known.on(view)
         if view.in_flight:
             return NOTHING
         if not alone and (meant := explained(view)) is not None:
             return meant
-        work = self._planner.work(known, view)
+        work = self._work.on(view)
         if work is not None:
             if alone or not work.verbs or not isinstance(work.verbs[0], Submit):
                 return work
@@ -154,7 +156,7 @@ class RuleAgent(Generic[K]):
 
     async def plan(self, view: View) -> Intent:
         """Asks what matters before the first output, acts on what is known, then reports."""
-        known = self._planner.know(view)
+        known = self._known.on(view)
         if view.in_flight:
             return "wait"
         if explained(view) is not None:
@@ -165,7 +167,7 @@ class RuleAgent(Generic[K]):
             question = self._planner.question(known, words_of(view))
             if question is not None and question.first:
                 return "message"
-        if self._planner.work(known, view) is not None:
+        if self._work.on(view) is not None:
             return "act"
         if owes_reply(view) or unannounced(view):
             return "message"
@@ -173,7 +175,7 @@ class RuleAgent(Generic[K]):
 
     async def message(self, view: View) -> Decision:
         """A question before the first output; a report and the next question after it."""
-        known = self._planner.know(view)
+        known = self._known.on(view)
         if (meant := explained(view)) is not None:
             return meant
         if view.own_snapshot is None:
@@ -186,7 +188,7 @@ class RuleAgent(Generic[K]):
         """The last question once more if it was not understood, or one that is worth asking before any output."""
         if (meant := explained(view)) is not None:
             return meant
-        question = self._planner.question(self._planner.know(view), words_of(view))
+        question = self._planner.question(self._known.on(view), words_of(view))
         if question is None or not question.first:
             return None
         draft = f"{words_of(view).choice(_DRAFT)} " if unannounced(view) else ""
@@ -194,7 +196,7 @@ class RuleAgent(Generic[K]):
 
     async def report(self, view: View, *, final: bool) -> Decision:
         """A report without a question."""
-        known = self._planner.know(view)
+        known = self._known.on(view)
         if (meant := explained(view)) is not None:
             return meant
         standing = _standing(view, updated=unannounced(view))
@@ -205,13 +207,13 @@ class RuleAgent(Generic[K]):
 
     async def act(self, view: View) -> Decision:
         """The next actions or the next output, or the end."""
-        return self._planner.work(self._planner.know(view), view) or _DONE
+        return self._work.on(view) or _DONE
 
     def estimate(self, view: View) -> float | None:
         """The planner's estimate; 0 while there is no output."""
         if view.snapshot is None:
             return 0.0
-        return self._planner.estimate(self._planner.know(view))
+        return self._planner.estimate(self._known.on(view))
 
     def _announcement(self, view: View, known: K, *, updated: bool) -> str:
         """A report with the next question."""

@@ -6,8 +6,9 @@ goals, the change is recorded as ``ProfileChanged`` before their next act.
 
 from __future__ import annotations
 
+from functools import partial
 from random import Random
-from typing import Final, Generic, Protocol, TypeVar, final
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar, final
 
 from ..engine.events import JSON
 from ..engine.session.decisions import NOTHING, Approve, ChangeProfile, Decision, Finish, Rate, Say
@@ -19,6 +20,7 @@ from ..users.manner import SATISFIED, fresh, plain
 from ..users.personas import Persona
 from ..users.simulated import Changing, UserIntent
 from .views import (
+    Kept,
     asked_last,
     awaits_reaction,
     in_vain,
@@ -124,6 +126,7 @@ class RuleUser(Generic[S]):
 
     def __init__(self, person: Person[S]) -> None:
         self._person = person
+        self._seen = Kept(partial(_see, person))
 
     async def choose(self, view: View, persona: Persona) -> UserIntent:
         """Answers a question; else reviews the output, if the agent has submitted one."""
@@ -133,7 +136,7 @@ class RuleUser(Generic[S]):
             return "answer"
         if is_busy(view):
             return "act"
-        state, _ = _see(self._person, view)
+        state = self._seen.on(view).state
         if self._person.work(state, persona, words_of(view)) is not None:
             return "act"
         if unannounced(view):
@@ -154,12 +157,11 @@ class RuleUser(Generic[S]):
             return view.pending
         if intent in ("answer", "feedback") and in_vain(view) >= _IN_VAIN:
             return Decision((Finish("talking changes nothing any more", "abandoned"),))
-        state, _ = _see(self._person, view)
-        return self._composed(view, state, persona, intent)
+        return self._composed(view, self._seen.on(view).state, persona, intent)
 
     async def rate(self, view: View, persona: Persona) -> Rate | None:
         """Rates the agent's last round against their wishes during it."""
-        one = self._person.rate(self._person.see(view, view.private), view)
+        one = self._person.rate(self._seen.on(view).before, view)
         return None if one is None else rated(one, view, persona)
 
     def _composed(self, view: View, state: S, persona: Persona, intent: UserIntent) -> Decision:
@@ -256,7 +258,7 @@ class HumanAlone(Generic[S]):
             return NOTHING
         if is_busy(view) and view.pending is not None:
             return view.pending
-        state, change = _see(self._person, view)
+        _, state, change = _see(self._person, view)
         step = self._person.alone(state, words_of(view))
         step = step or Decision((Finish("done, without any help"),))
         return Decision((change, *step.verbs), step.seconds) if change and step.verbs else step
@@ -271,8 +273,21 @@ def changing(person: Person[S]) -> Changing:
     return changed
 
 
-def _see(person: Person[S], view: View) -> tuple[S, ChangeProfile | None]:
-    """The person's state of mind, and the change in it that has just happened, if any."""
-    state = person.see(view, view.private)
-    change = person.change(state)
-    return (state, None) if change is None else (person.see(view, change.profile), change)
+class _Seen(NamedTuple, Generic[S]):
+    """A person's state of mind.
+
+    Attributes:
+        before: their state of mind with the profile that is recorded.
+        state: with the change that has just happened.
+        change: that change; None if nothing has changed.
+    """
+
+    before: S
+    state: S
+    change: ChangeProfile | None
+
+
+def _see(person: Person[S], view: View) -> _Seen[S]:
+    before = person.see(view, view.private)
+    change = person.change(before)
+    return _Seen(before, before if change is None else person.see(view, change.profile), change)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
-from typing import TYPE_CHECKING, TypeVar, final
+from typing import TYPE_CHECKING, Generic, TypeVar, final
 
 from ..engine.events import MessageSent, SnapshotTaken
 from ..engine.files import Contents, output_text
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from _typeshed import SupportsLenAndGetItem
 
 __all__ = (
+    "Kept",
     "Outcomes",
     "Words",
     "announced",
@@ -105,6 +107,31 @@ def outcomes(view: View) -> list[ActionSeen]:
         for action in view.actions.values()
         if action.resolved is not None and action.name in view.actions_available
     ]
+
+
+@final
+class Kept(Generic[_T]):
+    """Makes something of a view once for each decision; one for each actor and session.
+
+    Args:
+        make: makes it, from the view alone.
+    """
+
+    def __init__(self, make: Callable[[View], _T]) -> None:
+        self._make = make
+        self._held: tuple[View, int, int, _T] | None = None
+
+    def on(self, view: View) -> _T:
+        """The result for the view as it is."""
+        held = self._held
+        if (
+            held is None
+            or held[0] is not view
+            or held[1] != view.decisions
+            or held[2] != view.version
+        ):
+            held = self._held = (view, view.decisions, view.version, self._make(view))
+        return held[3]
 
 
 @final

@@ -241,6 +241,9 @@ ADDED: Final = tuple(
 )
 """Every sentence that can be added to a message."""
 
+_BEFORE: Final = tuple(f"{added} " for added in ADDED)
+_AFTER: Final = tuple(f" {added}" for added in ADDED)
+
 _REPLY: Final = re.compile(
     r"\W*(?:(?:well|hmm?|right|okay), )?(?:yes|yeah|sure|no|nothing|none|please do|go on|ok(?:ay)?(?!, ))\b",
     re.IGNORECASE,
@@ -318,12 +321,10 @@ def is_open(question: str) -> bool:
 
 def plain(text: str) -> str:
     """A message without the sentences that were added to it."""
-    found = True
-    while found:
-        found = False
+    while text.startswith(_BEFORE) or text.endswith(_AFTER):
         for added in ADDED:
             if text.startswith(f"{added} ") or text.endswith(f" {added}"):
-                text, found = text.removeprefix(added).removesuffix(added).strip(), True
+                text = text.removeprefix(added).removesuffix(added).strip()
     return text
 
 

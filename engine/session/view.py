@@ -285,6 +285,11 @@ class View:
         return fresh + count_words(changed)
 
     @property
+    def decisions(self) -> int:
+        """The number of the decision that it is set up for; see ``next_decision``."""
+        return self._decisions
+
+    @property
     def random(self) -> random.Random:
         """Randomness for this decision, drawn from (seed, actor, number of the decision)."""
         if self._random is None:

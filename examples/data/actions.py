@@ -28,10 +28,17 @@ _LISTED = ("region", "channel", "wave", "role", "product", "rating", "site")
 
 
 class World(NamedTuple):
-    """The data behind an instance's actions and utility."""
+    """The data behind an instance's actions and utility.
+
+    Attributes:
+        instance: the survey with its analyst.
+        database: its tables.
+        known: the results of earlier actions, as JSON, by name and arguments.
+    """
 
     instance: Instance
     database: Database
+    known: dict[str, bytes]
 
 
 _Sql = Annotated[

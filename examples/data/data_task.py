@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping
 from random import Random
 from typing import Final, final
 
+import msgspec
 from anyio import to_thread
 
 from ...agents.rules_file import shipped_rules
+from ...engine import codec
 from ...engine.events import ActionResolved, ProfileChanged, SnapshotTaken
 from ...engine.records import Record
 from ...engine.rounds import Round, is_blank
@@ -53,6 +55,8 @@ DATA = "data"
 """Name of the task and of its scorer."""
 
 _VERSION = "2"
+_KNOWN: Final = 128
+"""Results kept for an instance: its sessions make the same queries, and each query costs a change of threads."""
 _UNDERSTOOD, _ADVISED, _MISLED = 0.8, 0.2, 0.5
 
 
@@ -122,7 +126,8 @@ class _Fold:
 
 @final
 class DataEnvironment:
-    """The actions of one session. They have no side effects, so the environment keeps no state.
+    """The actions of one session. They have no side effects; the world keeps the results for all of
+    its sessions.
 
     Args:
         world: the instance's.
@@ -139,8 +144,18 @@ class DataEnvironment:
     async def perform(self, action: Action) -> Outcome:
         """Selects; the message of an error says how to continue."""
         found = ACTIONS.find(action.name, action.role)
-        observation = await to_thread.run_sync(found.perform, self._world, action.arguments)
-        return Outcome(observation=observation, seconds=found.seconds(action.arguments))
+        known, asked = self._world.known, f"{action.name} {codec.digest(action.arguments)}"
+        told = known.get(asked)
+        if told is None:
+            observation = await to_thread.run_sync(found.perform, self._world, action.arguments)
+            told = msgspec.json.encode(observation)
+            if len(known) >= _KNOWN:
+                known.clear()
+            known[asked] = told
+        # Each session gets its own: what one does to it must not reach another.
+        return Outcome(
+            observation=msgspec.json.decode(told), seconds=found.seconds(action.arguments)
+        )
 
     def recall(self, action: Action, resolved: ActionResolved) -> None:
         """Does nothing, since no action has an effect."""
@@ -210,7 +225,7 @@ def _case(name: str, seed: int) -> Case[World]:
     return Case(
         request=say_request(first, subject, Random(instance.seed)),
         private=write_profile(profile_of(instance)),
-        world=World(instance, Database(instance.survey.tables)),
+        world=World(instance, Database(instance.survey.tables), {}),
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -126,16 +127,22 @@ def read_profile(written: JSON) -> Profile:
         InvalidInput: it is none of this task.
     """
     texts = sentences_of(written)
+    return _profile(texts, _limits(written, texts))
+
+
+@lru_cache(maxsize=256)
+def _profile(texts: tuple[str, ...], limits: tuple[int, int]) -> Profile:
+    """The profile in sentences; each session reads it several times."""
     subject, products, regions = _one(_SURVEY, texts)
     names = Names(subject, tuple(regions.split(", ")), tuple(products.split(", ")))
     opens: dict[Topic, tuple[Topic, ...]] = {}
     for before, after in _all(_OPENS, texts):
         topic = _topic(before)
         opens[topic] = (*opens.get(topic, ()), _topic(after))
-    attention, stamina = _limits(written, texts)
+    attention, stamina = limits
     return Profile(
         names=names,
-        wants=read_wants(written),
+        wants=_wants(texts),
         opens=opens,
         pivot=next((_topic(found[0]) for found in _all(_PIVOT, texts)), None),
         rulings={ruling: _RULINGS[ruling][0] in texts for ruling in RULINGS},
@@ -162,7 +169,11 @@ def read_wants(written: JSON) -> Wants:
     Raises:
         InvalidInput: it is not a profile of this task.
     """
-    texts = sentences_of(written)
+    return _wants(sentences_of(written))
+
+
+@lru_cache(maxsize=256)
+def _wants(texts: tuple[str, ...]) -> Wants:
     topics = tuple(_topic(found[0]) for found in _all(_WANTS, texts))
     return Wants(topics, _topic(_one(_GOAL, texts)[0]))
 
@@ -207,5 +218,6 @@ def _all(form: str, texts: Sequence[str]) -> Iterator[tuple[str, ...]]:
             yield found.groups()
 
 
+@lru_cache(maxsize=64)
 def _pattern(form: str) -> str:
     return re.escape(form).replace(r"\{\}", "(.+?)")

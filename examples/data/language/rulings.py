@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from random import Random
 from typing import Final
 
@@ -170,6 +171,7 @@ def ask_ruling(ruling: Ruling, words: Random) -> str:
     return _QUESTIONS.say(ruling, words)
 
 
+@lru_cache(maxsize=1024)
 def asked_rulings(text: str) -> tuple[Ruling, ...]:
     """The rulings that a message asks about."""
     asked = [s.lower() for s in sentences(text) if s.endswith("?")]

@@ -14,7 +14,7 @@ from duolog.examples.data.facts import agrees
 from duolog.examples.data.instances import make_instance
 
 ONE = make_instance(1, "1")
-WORLD = World(ONE, Database(ONE.survey.tables))
+WORLD = World(ONE, Database(ONE.survey.tables), {})
 
 
 def take(name: str, **arguments: JSON) -> dict[str, JSON]:
@@ -118,6 +118,19 @@ async def test_queries_run_beside_the_loop_with_a_duration_in_session_time() -> 
     )
     outcome = await environment.perform(action)
     assert outcome.seconds == 1.5
-    assert outcome.observation == {"columns": ("1",), "rows": ((1,),)}
+    assert outcome.observation == {"columns": ["1"], "rows": [[1]]}
     assert set(environment.actions) == {"Schema", "Query", "Chart"}
     assert all(spec.repeatable for spec in environment.actions.values())
+
+
+async def test_sessions_of_an_instance_share_results_and_cannot_change_each_others() -> None:
+    asked = Action(
+        version=1, actor="agent", role="agent", name="Query", arguments={"sql": "SELECT 1"}
+    )
+    world = WORLD._replace(known={})
+    first = (await DataEnvironment(world).perform(asked)).observation
+    assert isinstance(first, dict)
+    first["rows"] = []
+    broken = Database(None)  # type: ignore[arg-type]
+    again = await DataEnvironment(world._replace(database=broken)).perform(asked)
+    assert again.observation == {"columns": ["1"], "rows": [[1]]}
