@@ -26,7 +26,8 @@ from blockbuster import BlockBuster
 from cpu_of_tests import CpuOfTests
 from duolog.engine.models import LiteLLMModel, Message, ModelRequest
 from duolog.testing.postgres_server import PostgresServer, held_port, missing, running_postgres
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings
+from hypothesis.strategies import text
 from openai_server import OpenAIServer
 from order_of_tests import dealt
 
@@ -132,6 +133,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         (chosen if asked else left_out).append(item)
     config.hook.pytest_deselected(items=left_out)
     items[:] = dealt(chosen, getattr(config, "workerinput", {}).get("workercount", 1))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Where tests are only collected, tries one property too. So hypothesis keeps what it derives from Unicode
+    and from the package's sources, and the processes that run tests later need not."""
+    if session.config.option.collectonly:
+        given(text())(settings(max_examples=1)(lambda drawn: None))()
 
 
 @pytest.fixture

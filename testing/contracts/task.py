@@ -106,11 +106,11 @@ async def check_task(task: CheckedTask, *, seed: int = 1, instances: int = 3) ->
         for agent in dict.fromkeys(agent for agent, _ in pairs)
         for name in names[1:]
     ]
+    by_text = [cell for cell in first if cell.user in users]
     for cell in (*first, *alone, *more):
-        await _check_session(task, cell)
-    for agent in dict.fromkeys(agent for agent, _ in pairs):
-        cell = Cell(agent=agent, user=users[0], instance=names[0], seed=seed)
-        await _check_by_text_alone(task, cell, names[1])
+        one = await _check_session(task, cell)
+        if cell in by_text:
+            await _check_by_text_alone(task, cell, names[1], one)
 
 
 def _kinds(
@@ -217,7 +217,7 @@ async def _measured(
     return [event for event in found if isinstance(event, UtilityScored)]
 
 
-async def _check_session(task: CheckedTask, cell: Cell) -> None:
+async def _check_session(task: CheckedTask, cell: Cell) -> Played:
     """One session: it runs, twice alike; its scores are valid; private information stays private."""
     who = f"{cell.agent} with {cell.user} on instance {cell.instance}"
     one = await _played(_session(task, cell), who)
@@ -256,6 +256,7 @@ async def _check_session(task: CheckedTask, cell: Cell) -> None:
     )
     for agent in _agents(opened):
         _check_hidden(one.trace, agent, opened, who)
+    return one
 
 
 def _plain(score: UtilityScored) -> tuple[object, ...]:
@@ -304,16 +305,18 @@ def _texts(private: JSON) -> Iterator[str]:
             yield from _texts(part)
 
 
-async def _check_by_text_alone(task: CheckedTask, cell: Cell, other: str) -> None:
+async def _check_by_text_alone(task: CheckedTask, cell: Cell, other: str, one: Played) -> None:
     """An agent made for another instance does the same in the same session.
 
-    The opening names the other instance too, so that nobody can look the profile up by its name.
+    The opening names the other instance too, so that nobody can look the profile up by its name. Scorers would
+    do that, so they are left out, with the rule by which they stop a session.
     """
     who = f"{cell.agent} with {cell.user} on instance {cell.instance}"
-    plain, session, elsewhere = (
-        msgspec.structs.replace(_session(task, one), scorers=(), stop=None)
-        for one in (cell, cell, msgspec.structs.replace(cell, instance=other))
-    )
+
+    def bare(cell: Cell) -> Session:
+        return msgspec.structs.replace(_session(task, cell), scorers=(), stop=None)
+
+    session, elsewhere = bare(cell), bare(msgspec.structs.replace(cell, instance=other))
     agents = {p.participant.name: p for p in elsewhere.players if p.participant.role == "agent"}
     swapped = msgspec.structs.replace(
         session,
@@ -322,12 +325,13 @@ async def _check_by_text_alone(task: CheckedTask, cell: Cell, other: str) -> Non
             session.opened, instance=elsewhere.opened.instance, config=elsewhere.opened.config
         ),
     )
-    mine = (await _played(plain, who)).trace[1:]
+    stops = _session(task, cell).stop is not None
+    mine = (await _played(bare(cell), who) if stops else one).trace[1:]
     theirs = (await _played(swapped, who)).trace[1:]
-    for one, another in zip_longest(mine, theirs):
-        record = one or another
+    for its, another in zip_longest(mine, theirs):
+        record = its or another
         require(
-            one == another,
+            its == another,
             f"{who}: in record {record.version} ({record.kind} of {record.actor}) it matters for which "
             "instance the agent was made: it knows what nobody has said",
         )

@@ -14,8 +14,8 @@ or that it shows a part of the output of the block before it::
 The imports of such a block are still tried. All blocks of a page share a directory, which also has the
 ``samples`` next to the page or in the folder above it.
 
-Commands and programs are forks of a process that has imported Duolog. The demo, installations, and
-runs of pytest start new processes.
+Commands, programs and runs of pytest are forks of a process that has imported Duolog. The demo and
+installations start new processes.
 """
 
 from __future__ import annotations
@@ -189,6 +189,8 @@ def _run_demo(root: Path, where: Path, place: str) -> None:
     hidden = hide_extras(root, extras.split(","), where)
     environment = os.pathsep.join([str(hidden), os.environ.get("PYTHONPATH", "")])
     for command in demo(root):
+        if "travel" in command:  # of which the pages show one session, and no numbers
+            command[command.index("--sessions") + 1] = "5"
         shows = "--figures" not in command  # these are shown by a viewer of pictures
         run(
             [sys.executable, "-P", "-m", *command],
@@ -273,4 +275,5 @@ def run(
 
 
 def _pytest(file: str, where: Path, place: str) -> None:
-    run([sys.executable, "-m", "pytest", *_QUIET, "-p", "no:cacheprovider", file], where, place)
+    command = [sys.executable, "-m", "pytest", *_QUIET, "-p", "no:cacheprovider", file]
+    run(command, where, place, forked=True)
