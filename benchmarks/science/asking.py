@@ -16,10 +16,18 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 import msgspec
+import numpy as np
 from duolog.agents.rules_file import FittedRules, rules_text
 from duolog.benchmarks.science.cells import PERSONAS, Size
 from duolog.benchmarks.science.playing import load, log_of, play
-from duolog.benchmarks.science.quantities import Quantity, difference, drop, minutes, utility
+from duolog.benchmarks.science.quantities import (
+    Quantity,
+    difference,
+    drop,
+    minutes,
+    row_means,
+    utility,
+)
 from duolog.benchmarks.science.words import estimate, table
 from duolog.engine.errors import InvalidInput
 from duolog.engine.log.open import open_log
@@ -29,10 +37,10 @@ from duolog.engine.session.simulation import Outcome, SessionFailure, simulate
 from duolog.experiments.continuations import Changes, Continuations, load_records
 from duolog.experiments.parts import kind_of
 from duolog.experiments.tuning import Weights
+from duolog.scoring.columns.table import Floats
 from duolog.scoring.comparison.sensitivity import THRESHOLDS
 from duolog.scoring.control_rules import ControlRules
 from duolog.scoring.live import score_sessions
-from duolog.scoring.metrics.numbers import mean
 from duolog.scoring.trajectory.points import Trajectory
 
 __all__ = ("Asked", "asking_text", "play_asking")
@@ -204,15 +212,13 @@ def _cell(
     return estimate(found.difference, digits)
 
 
-def _lost(item: Trajectory) -> float | None:
+def _lost(items: Sequence[Trajectory]) -> Floats:
     """D@2, averaged over the rating thresholds."""
-    drops = [drop(2, (least, "productive"))(item) for least in THRESHOLDS]
-    return mean([one for one in drops if one is not None])
+    return row_means(np.stack([drop(2, (least, "productive"))(items) for least in THRESHOLDS], 1))
 
 
-def _worth(item: Trajectory) -> float | None:
-    """The worth of a session; a missing drop counts as 0."""
-    reached, spent = utility(item), minutes(item)
-    if reached is None or spent is None:
-        return None
-    return reached + (_lost(item) or 0.0) - Weights().price * spent
+def _worth(items: Sequence[Trajectory]) -> Floats:
+    """The worth of each session; a missing drop counts as 0."""
+    lost = _lost(items)
+    lost = np.where(np.isnan(lost), 0.0, lost)
+    return utility(items) + lost - Weights().price * minutes(items)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
 from duolog.benchmarks.science.cells import PERSONAS, Size
 from duolog.benchmarks.science.margins import margins_text
 from duolog.benchmarks.science.playing import Played
@@ -152,7 +153,8 @@ def _best(played: Played, people: Sequence[str]) -> str:
 
     def worth(agent: str) -> float:
         items = [item for one in people for item in played[agent, one].values()]
-        return mean([u for item in items if (u := utility(item)) is not None]) or 0.0
+        found = utility(items)
+        return mean(found[~np.isnan(found)].tolist()) or 0.0
 
     return max(_OTHERS, key=worth)
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+import numpy as np
 from duolog.benchmarks.science.cells import WEAK, Size
 from duolog.benchmarks.science.playing import Played
 from duolog.benchmarks.science.quantities import (
@@ -29,7 +30,7 @@ from duolog.benchmarks.science.quantities import (
 )
 from duolog.benchmarks.science.words import estimate, table
 from duolog.engine.task import NOBODY
-from duolog.scoring.columns.table import Array, column_of
+from duolog.scoring.columns.table import Array, Floats
 from duolog.scoring.metrics.results import Estimate
 from duolog.scoring.metrics.sample import Sample
 from duolog.scoring.trajectory.points import Trajectory
@@ -183,7 +184,7 @@ def _weak(task: str, played: Played, size: Size) -> Iterator[Finding]:
             "With a weak agent there is a plateau: the gain is below a twentieth",
             name,
             "the gain less 0.05",
-            _mean(f"weak plateau/{name}", weak, lambda item: _less(gain(item), _TWENTIETH), size),
+            _mean(f"weak plateau/{name}", weak, lambda items: gain(items) - _TWENTIETH, size),
             -1,
         )
         compared = partial(difference, second=[weak], resamples=size.resamples)
@@ -269,15 +270,13 @@ def _compared(
 def _mean(
     name: str, sessions: Mapping[str, Trajectory], quantity: Quantity, size: Size
 ) -> Estimate:
-    column = column_of(quantity(sessions[one]) for one in sorted(sessions))
-    return Sample({"x": column}, size.resamples, name).estimate("x")
+    return Sample({"x": quantity(_items(sessions))}, size.resamples, name).estimate("x")
 
 
 def _relative(name: str, sessions: Mapping[str, Trajectory], size: Size, rule: Rule) -> Estimate:
     """The drop as a share of the final utility."""
-    items = [sessions[one] for one in sorted(sessions)]
-    lost = drop(1, rule)
-    columns = {"drop": column_of(map(lost, items)), "final": column_of(map(final, items))}
+    items = _items(sessions)
+    columns = {"drop": drop(1, rule)(items), "final": final(items)}
 
     def share(dropped: Array, ended: Array) -> Array:
         return dropped / ended
@@ -291,15 +290,14 @@ def _items(sessions: Mapping[str, Trajectory]) -> list[Trajectory]:
 
 def _sweet_spot(task: str, items: Sequence[Trajectory], size: Size) -> Estimate:
     """How much better sessions with a middling ratio of tokens are than those with an extreme one."""
-    known = [(ratio, item) for item in items if (ratio := token_ratio(item)) is not None]
-    known.sort(key=lambda one: one[0])
+    ratios = token_ratio(items)
+    known = np.flatnonzero(~np.isnan(ratios))
+    known = known[np.argsort(ratios[known], kind="stable")]
     low, high = len(known) // 5, len(known) - len(known) // 5
-    middle = column_of(
-        utility(one) if low <= at < high else None for at, (_, one) in enumerate(known)
-    )
-    outer = column_of(
-        None if low <= at < high else utility(one) for at, (_, one) in enumerate(known)
-    )
+    place = np.arange(len(known))
+    inside = (low <= place) & (place < high)
+    found = utility([items[at] for at in known.tolist()])
+    middle, outer = np.where(inside, found, np.nan), np.where(inside, np.nan, found)
     sample = Sample({"middle": middle, "outer": outer}, size.resamples, f"ratio/{task}")
 
     def more(inside: Array, outside: Array) -> Array:
@@ -308,18 +306,13 @@ def _sweet_spot(task: str, items: Sequence[Trajectory], size: Size) -> Estimate:
     return sample.estimate("middle", "outer", formula=more)
 
 
-def _less(value: float | None, by: float) -> float | None:
-    return None if value is None else value - by
+def _flattening(items: Sequence[Trajectory]) -> Floats:
+    early, late = utility_after(items, _ROUNDS), utility_after(items, 2 * _ROUNDS)
+    return (early - (late - early)) / _ROUNDS
 
 
-def _flattening(item: Trajectory) -> float | None:
-    early, late = utility_after(item, _ROUNDS), utility_after(item, 2 * _ROUNDS)
-    return None if early is None or late is None else (early - (late - early)) / _ROUNDS
-
-
-def _plateau(item: Trajectory) -> float | None:
-    early, ended = utility_after(item, _ROUNDS), final(item)
-    return None if early is None or ended is None else early - (1.0 - _TENTH) * ended
+def _plateau(items: Sequence[Trajectory]) -> Floats:
+    return utility_after(items, _ROUNDS) - (1.0 - _TENTH) * final(items)
 
 
 def _places(rows: Sequence[Finding], verdict: Verdict) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -25,13 +25,16 @@ __all__ = (
     "means",
     "minutes",
     "rounds_to_first",
+    "row_means",
     "token_ratio",
     "unproductive",
     "utility",
     "utility_after",
 )
 
-Quantity: TypeAlias = Callable[[Trajectory], float | None]
+Quantity: TypeAlias = Callable[[Sequence[Trajectory]], Floats]
+"""Gives a number for each session; not a number where it is missing."""
+
 Rule: TypeAlias = tuple[int, Missing]
 """A rating rule: the least rating that counts as progress, and the value of a missing one."""
 
@@ -41,20 +44,19 @@ RULES: Final[tuple[Rule, ...]] = tuple(
 """Those of ``duolog report --sensitivity``."""
 
 
-def utility(item: Trajectory) -> float | None:
+def utility(items: Sequence[Trajectory]) -> Floats:
     """Overall utility."""
-    return _of(formal_values(Facts([item]), ()).overall)
+    return formal_values(Facts(items), ()).overall
 
 
-def final(item: Trajectory) -> float | None:
-    """The utility with which it ends."""
-    return _of(formal_values(Facts([item]), ()).final)
+def final(items: Sequence[Trajectory]) -> Floats:
+    """The utility with which they end."""
+    return formal_values(Facts(items), ()).final
 
 
-def gain(item: Trajectory) -> float | None:
+def gain(items: Sequence[Trajectory]) -> Floats:
     """Overall utility less that of the first update."""
-    values = formal_values(Facts([item]), ())
-    return _of(values.overall - values.first)
+    return formal_values(Facts(items), ()).gain
 
 
 def unproductive(least: int) -> Quantity:
@@ -63,46 +65,50 @@ def unproductive(least: int) -> Quantity:
     def share(item: Trajectory) -> float | None:
         return mean([float(p.rating < least) for p in counted(item) if p.rating is not None])
 
-    return share
+    return lambda items: column_of(map(share, items))
 
 
-def token_ratio(item: Trajectory) -> float | None:
+def token_ratio(items: Sequence[Trajectory]) -> Floats:
     """Tokens that the agent generated for each token of the human."""
-    return item.points[-1].effort.get("token_ratio") if item.points else None
+    return _spent("token_ratio", items)
 
 
-def utility_after(item: Trajectory, rounds: int) -> float | None:
+def utility_after(items: Sequence[Trajectory], rounds: int) -> Floats:
     """The utility after a number of rounds; for a shorter session, its final utility."""
-    facts = Facts([item])
-    return _of(facts.at(np.minimum(facts.last, rounds))) if facts.valued[0] else None
+    facts = Facts(items)
+    return np.where(facts.valued, facts.at(np.minimum(facts.last, rounds)), np.nan)
 
 
 def drop(tau: int, rule: Rule = (3, "productive")) -> Quantity:
     """D@τ under a rating rule."""
 
-    def dropped(item: Trajectory) -> float | None:
+    def dropped(items: Sequence[Trajectory]) -> Floats:
         reading = Reading(rule[0], rule[1] == "unproductive")
-        values = formal_values(Facts([item]), (tau,), reading)
-        return _of(values.stops[tau] - values.reference)
+        values = formal_values(Facts(items), (tau,), reading)
+        lost: Floats = values.stops[tau] - values.reference
+        return lost
 
     return dropped
 
 
-def _of(column: Floats) -> float | None:
-    """The number of the only session."""
-    return None if np.isnan(column[0]) else float(column[0])
-
-
-def minutes(item: Trajectory) -> float | None:
+def minutes(items: Sequence[Trajectory]) -> Floats:
     """The human's time."""
-    seconds = item.points[-1].effort.get("seconds") if item.points else None
-    return None if seconds is None else seconds / 60.0
+    return _spent("seconds", items) / 60.0
 
 
-def rounds_to_first(item: Trajectory) -> float | None:
+def rounds_to_first(items: Sequence[Trajectory]) -> Floats:
     """The round of the first update; the last round if no update was made."""
-    points = counted(item)
-    return float(next((one.round for one in points if one.updated), len(points)))
+
+    def first(item: Trajectory) -> float:
+        points = counted(item)
+        return float(next((one.round for one in points if one.updated), len(points)))
+
+    return column_of(map(first, items))
+
+
+def _spent(measure: str, items: Sequence[Trajectory]) -> Floats:
+    """The effort of each session by its end."""
+    return column_of(item.points[-1].effort.get(measure) if item.points else None for item in items)
 
 
 def difference(
@@ -134,11 +140,16 @@ def means(
     instances = sorted(
         set.intersection(*(set(one) for one in first), *(set(one) for one in second))
     )
-    return (
-        column_of(_mean(quantity, (one[i] for one in first)) for i in instances),
-        column_of(_mean(quantity, (one[i] for one in second)) for i in instances),
-    )
+    return _means(quantity, first, instances), _means(quantity, second, instances)
 
 
-def _mean(quantity: Quantity, items: Iterable[Trajectory]) -> float | None:
-    return mean([value for item in items if (value := quantity(item)) is not None])
+def _means(
+    quantity: Quantity, people: Sequence[Mapping[str, Trajectory]], instances: Sequence[str]
+) -> Floats:
+    values = quantity([one[instance] for instance in instances for one in people])
+    return row_means(values.reshape(len(instances), len(people)))
+
+
+def row_means(values: Floats) -> Floats:
+    """The mean of each row, without what is missing."""
+    return column_of(mean(row[~np.isnan(row)].tolist()) for row in values)
