@@ -187,7 +187,7 @@ def tutoring_task() -> KitTask[Instance]:
 
 
 def _audit() -> Sequence[Scorer]:
-    """Students work out numbers that nobody has said, so only copies from their profile are faults."""
+    """Audits for copies from the profile only: students work out numbers that were never mentioned."""
     from ...users.audit import SimulatorAudit, find_leaks  # rules need nothing of it
 
     return (SimulatorAudit((find_leaks,)),)

@@ -1,4 +1,4 @@
-"""What is made of a view is made once for each decision."""
+"""Rules read a view once for each decision."""
 
 from __future__ import annotations
 
