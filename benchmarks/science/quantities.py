@@ -33,7 +33,7 @@ __all__ = (
 )
 
 Quantity: TypeAlias = Callable[[Sequence[Trajectory]], Floats]
-"""Gives a number for each session; not a number where it is missing."""
+"""Gives a number for each session; not a number if it is missing."""
 
 Rule: TypeAlias = tuple[int, Missing]
 """A rating rule: the least rating that counts as progress, and the value of a missing one."""

@@ -126,7 +126,7 @@ class _Fold:
 
 @final
 class DataEnvironment:
-    """The actions of one session. They have no side effects; the world keeps the results for all of
+    """The actions of one session, without side effects; the world keeps the results for all of
     its sessions.
 
     Args:
