@@ -79,7 +79,7 @@ class Environment:
 def checkout(root: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Environment]:
     """A checkout whose name is not one of a module, with one file of tests, installed as editable."""
     where = tmp_path_factory.mktemp("checkout")
-    tree = copy_of_the_tree(root, where / "duolog-2 (copy)")
+    tree = copy_of_the_tree(root, where / "duolog-2 (copy)", compiled=True)
     for folder in (tree / "tests").iterdir():
         if folder.is_dir() and folder.name not in ("engine", "support"):
             shutil.rmtree(folder)

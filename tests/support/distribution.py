@@ -31,8 +31,16 @@ def sources(root: Path) -> Iterator[str]:
                 yield path.relative_to(root).as_posix()
 
 
-def copy_of_the_tree(root: Path, to: Path) -> Path:
-    """Copies the current tree to another place, so that old builds cannot leak into a new one."""
-    unwanted = (".git", ".venv", ".*_cache", "__pycache__", "build", "dist", "*.egg-info", "*.db*")
+def copy_of_the_tree(root: Path, to: Path, *, compiled: bool = False) -> Path:
+    """Copies the current tree to another place, so that old builds cannot leak into a new one.
+
+    Args:
+        root: the tree.
+        to: where it is copied to.
+        compiled: whether modules that have been compiled are copied as such too.
+    """
+    unwanted = [".git", ".venv", ".*_cache", "build", "dist", "*.egg-info", "*.db*"]
+    if not compiled:
+        unwanted.append("__pycache__")
     shutil.copytree(root, to, ignore=shutil.ignore_patterns(*unwanted))
     return to
