@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -24,18 +23,9 @@ from openai_server import Answer, Body, OpenAIServer
 KEY = "sk-proj-the-key-of-this-page-1234567890"
 
 
-FINISH = re.compile(r"^(\d)\. Finish", re.MULTILINE)
-
-
 def play(body: Body) -> Answer:
-    """The replies of the page's models. Travellers are content with the first plan, so that sessions are short."""
-    if "toast" in json.dumps(body["messages"]).lower():
-        return toast_model.play(body)
-    prompt: str = body["messages"][-1]["content"]
-    finish = FINISH.search(prompt)
-    if finish and travel_model.part(prompt, "The current shared output").startswith("Version"):
-        return Answer(text=finish[1])
-    return travel_model.play(body)
+    toast = "toast" in json.dumps(body["messages"]).lower()
+    return toast_model.play(body) if toast else travel_model.play_briefly(body)
 
 
 @pytest.mark.long

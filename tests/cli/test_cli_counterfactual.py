@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
+from contextlib import redirect_stdout
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,11 @@ from duolog.engine.events import SessionOpened
 from duolog.engine.log.open import open_log
 from duolog.engine.records import Record
 from duolog.scoring.metrics.counterfactual import CounterfactualReport
+from forked import run_forked
 
 pytestmark = pytest.mark.slow
 
-TRAVEL = "run travel --agents one-stage --users lazy,proactive --sessions 3 --seed 7".split()
+TRAVEL = "run travel --agents one-stage --users lazy,proactive --sessions 2 --seed 7".split()
 COUNTERFACTUAL = ("--tau", "1,2", "--continuations", "3")
 
 
@@ -36,6 +38,25 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def log(bare: Path, tmp_path: Path) -> Path:
     return Path(shutil.copy(bare, tmp_path / "log.db"))
+
+
+@pytest.fixture(scope="module")
+def whole(bare: Path) -> tuple[Path, CounterfactualReport]:
+    """The log with its continuations, and what the command prints of them."""
+    path = Path(shutil.copy(bare, bare.with_name("whole.db")))
+    with redirect_stdout(TextIOWrapper(BytesIO(), "utf-8")) as printed:
+        assert main(["counterfactual", str(path), *COUNTERFACTUAL, "--json"]) == 0
+    printed.seek(0)
+    return path, msgspec.json.decode(printed.read(), type=CounterfactualReport)
+
+
+@pytest.fixture
+def continued(
+    whole: tuple[Path, CounterfactualReport], tmp_path: Path
+) -> tuple[Path, CounterfactualReport]:
+    """A copy of that log, and the same report."""
+    path, report = whole
+    return Path(shutil.copy(path, tmp_path / "continued.db")), report
 
 
 def measured(log: Path, *more: str, capsys: pytest.CaptureFixture[str]) -> CounterfactualReport:
@@ -67,9 +88,9 @@ def traces(log: Path) -> dict[str, list[Record]]:
 
 
 def test_continuations_share_all_up_to_the_stop_and_have_seeds_of_their_own(
-    log: Path, capsys: pytest.CaptureFixture[str]
+    continued: tuple[Path, CounterfactualReport],
 ) -> None:
-    report = measured(log, capsys=capsys)
+    log, report = continued
     stopped = [one for one in report.sessions if one.round is not None]
     assert stopped
     assert all(len(one.continuations) == 3 for one in stopped)
@@ -106,9 +127,9 @@ def test_the_observed_drop_is_the_one_of_the_report_and_the_report_stays_as_it_i
 
 
 def test_run_again_nothing_is_run_and_more_continuations_are_added(
-    log: Path, capsys: pytest.CaptureFixture[str]
+    continued: tuple[Path, CounterfactualReport], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    first = measured(log, capsys=capsys)
+    log, first = continued
     sessions = len(traces(log))
     assert measured(log, capsys=capsys) == first
     assert len(traces(log)) == sessions
@@ -120,9 +141,9 @@ def test_run_again_nothing_is_run_and_more_continuations_are_added(
 
 @pytest.mark.slow
 def test_killed_and_run_again_it_ends_as_it_would_have(
-    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    log: Path, whole: tuple[Path, CounterfactualReport], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    whole = measured(Path(shutil.copy(log, tmp_path / "whole.db")), capsys=capsys)
+    _, report = whole
     program = (
         "import os, signal, sys\n"
         "from duolog.cli import main\n"
@@ -137,14 +158,12 @@ def test_killed_and_run_again_it_ends_as_it_would_have(
         "main(sys.argv[1:])\n"
     )
     command = ["counterfactual", str(log), *COUNTERFACTUAL, "--concurrency", "3"]
-    killed = subprocess.run(
-        [sys.executable, "-P", "-c", program, *command], capture_output=True, check=False
-    )
-    assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
+    killed = run_forked(["-P", "-c", program, *command], Path.cwd(), os.environ)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
     held = traces(log)
     closed = [name for name, trace in held.items() if trace[-1].kind == "SessionClosed"]
-    assert 6 + 4 <= len(closed) < 6 + sum(len(one.continuations) for one in whole.sessions)
-    assert measured(log, capsys=capsys) == whole
+    assert 4 + 4 <= len(closed) < 4 + sum(len(one.continuations) for one in report.sessions)
+    assert measured(log, capsys=capsys) == report
 
 
 def test_a_session_that_was_stopped_is_continued_without_the_stop(

@@ -3,6 +3,7 @@ is asked anew, and a rule or another model can take over."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,21 +32,32 @@ def server() -> Iterator[OpenAIServer]:
         yield server
 
 
+@pytest.fixture(scope="module")
+def played(
+    server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory, litellm_at_work: None
+) -> Path:
+    """A log with the session."""
+    path = tmp_path_factory.mktemp("played") / "models.db"
+    run = ["run", "travel", "--agents", "one-stage", "--instances", "1", "--seed", "7"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_API_KEY", "sk-none")
+        assert main([*run, *MODELS.split(), "--api-base", server.url, "--log", str(path)]) == 0
+    return path
+
+
 @pytest.fixture
 def log(
+    played: Path,
     server: OpenAIServer,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    litellm_at_work: None,
     capsys: pytest.CaptureFixture[str],
 ) -> str:
+    """A copy of the log."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
-    path = str(tmp_path / "models.db")
-    run = ["run", "travel", "--agents", "one-stage", "--instances", "1", "--seed", "7"]
-    assert main([*run, *MODELS.split(), "--api-base", server.url, "--log", path]) == 0
     server.requests.clear()
     capsys.readouterr()
-    return path
+    return str(shutil.copy(played, tmp_path / "models.db"))
 
 
 class Made(msgspec.Struct):

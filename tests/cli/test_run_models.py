@@ -19,7 +19,7 @@ from duolog.engine.log.open import open_log
 from duolog.engine.records import Record
 from forked import Forked
 from openai_server import Answer, Body, OpenAIServer
-from travel_model import play
+from travel_model import play, play_briefly
 
 KEY = "sk-proj-a-key-that-must-not-be-seen-7f3a9c"
 MODELS = "--models openai/gpt-4o --user-model openai/gpt-4o-mini --judge-model openai/gpt-4o-mini"
@@ -28,10 +28,10 @@ AGENTS = ("auto", "one-stage", "two-stage")
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch, litellm_at_work: None) -> Iterator[OpenAIServer]:
-    """Plays all parts of travel planning."""
+    """Plays all parts of travel planning, in short sessions."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("COLUMNS", "120")
-    with OpenAIServer(answer=play).running() as server:
+    with OpenAIServer(answer=play_briefly).running() as server:
         yield server
 
 
@@ -261,7 +261,7 @@ def test_options_that_make_no_sense_are_one_clear_line(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("trips", [3, pytest.param(20, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("trips", [2, pytest.param(20, marks=pytest.mark.soak)])
 def test_killed_in_the_middle_of_three_agents_on_many_trips(
     trips: int, server: OpenAIServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

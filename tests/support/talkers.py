@@ -86,8 +86,8 @@ def _verb(word: str) -> Verb:
     return Wait(20.0)
 
 
-def answer(body: Body) -> Answer:
-    """The replies of the talkers' model: an agent that works and talks, a user that gets enough."""
+def answer(body: Body, enough: int = 25) -> Answer:
+    """The replies of the talkers' model: an agent that works and talks, a user that gets enough after some steps."""
     system, user = (message["content"] for message in body["messages"])
     found = re.match(r"step (\d+)", user)
     step = int(found.group(1)) if found else 0
@@ -97,13 +97,13 @@ def answer(body: Body) -> Answer:
         if step % 3 == 1:
             return Answer(tool_calls=[("search", '{"of": "fares"}')])
         return Answer(text=f"submit draft {step}, say here is draft {step}")
-    return Answer(text="finish" if step > 25 else f"say I want {step} more, wait")
+    return Answer(text="finish" if step > enough else f"say I want {step} more, wait")
 
 
-def answering(request: ModelRequest) -> ModelReply:
+def answering(request: ModelRequest, enough: int = 25) -> ModelReply:
     """The same without a server, in every respect but what tools are called and the price."""
     body = {"messages": [{"content": message.content} for message in request.messages]}
-    said = answer(body)
+    said = answer(body, enough)
     prompt, completion = usage(body, said)
     return ModelReply(
         text=said.text or ", ".join(name for name, _ in said.tool_calls),

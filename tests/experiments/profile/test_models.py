@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
+import msgspec
 import pytest
 from duolog.agents.habits import USUAL
 from duolog.benchmarks.profiles.__main__ import EXPECTED
@@ -69,7 +70,7 @@ def test_a_budget_stops_the_suite_and_a_larger_one_goes_on(
     def planned(budget: float) -> tuple[int, Spending | None]:
         plan = plan_profile(
             "openai/gpt-4o",
-            suite=SMALL,
+            suite=msgspec.structs.replace(SMALL, problems=1),
             log=str(tmp_path / "p.db"),
             api_base=server.url,
             budget=budget,
