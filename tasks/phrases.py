@@ -33,6 +33,9 @@ __all__ = (
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _LONGEST: Final = 500  # characters of a sentence that are read: patterns may be slow on more
 
+_KNOWN: Final = 1024
+"""Sentences that are kept with what was read in them."""
+
 _NUMBERS: Final = ("no", *NUMBER_WORDS)
 _SPELLED: Final = 10  # numbers up to this are words
 _NUMBER = re.compile(rf"\b(\d[\d,]{{0,14}}|{'|'.join(NUMBER_WORDS)})\b")
@@ -104,6 +107,7 @@ class Patterns:
             key: [re.compile(p, re.IGNORECASE) for p in ((one,) if isinstance(one, str) else one)]
             for key, one in patterns.items()
         }
+        self._known: dict[str, tuple[Heard, ...]] = {}
 
     def read(self, text: str) -> tuple[Heard, ...]:
         """All that is read, sentence by sentence: each key at most once in a sentence."""
@@ -114,7 +118,16 @@ class Patterns:
         asked = (sentence for sentence in sentences(text) if sentence.endswith("?"))
         return tuple(heard for sentence in asked for heard in self._in(sentence))
 
-    def _in(self, sentence: str) -> Iterator[Heard]:
+    def _in(self, sentence: str) -> tuple[Heard, ...]:
+        """All that is read in a sentence; minds read the same ones again and again."""
+        found = self._known.get(sentence)
+        if found is None:
+            if len(self._known) >= _KNOWN:
+                self._known.clear()
+            found = self._known[sentence] = tuple(self._found(sentence))
+        return found
+
+    def _found(self, sentence: str) -> Iterator[Heard]:
         plain = sentence.replace("’", "'")
         for key, patterns in self._patterns.items():
             found = next((m for p in patterns if (m := p.search(plain)) is not None), None)

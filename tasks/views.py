@@ -81,8 +81,7 @@ def words_of(view: View) -> Words:
 
 def turn_seed(view: View) -> str:
     """The seed for an actor's next decision; it stays the same while the decision is reconsidered."""
-    acts = sum(1 for record in view.records if record.actor == view.me and is_act(record))
-    return f"{view.seed}/{view.me}/{acts}"
+    return f"{view.seed}/{view.me}/{view.acts}"
 
 
 def trait(view: View, what: str) -> Random:
@@ -244,7 +243,7 @@ def awaits_reaction(view: View) -> bool:
 
 def last_act(view: View) -> int:
     """The trace version of the actor's last act; 0 if it has not acted."""
-    return max((r.version for r in view.records if r.actor == view.me and is_act(r)), default=0)
+    return view.last_act
 
 
 def output_before(view: View) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from random import Random
 from typing import Final
 
@@ -34,6 +35,7 @@ def say_deferral(words: Random) -> str:
     return words.choice(DEFERRALS)
 
 
+@lru_cache(maxsize=1024)
 def is_deferral(text: str) -> bool:
     """Whether a message leaves a decision to the other, instead of stating something."""
     return _DEFERRING.search(text.lower().replace("’", "'")) is not None

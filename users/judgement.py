@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from random import Random
 from typing import Final
 
 import msgspec
 
-from ..engine.events import MessageSent, ProgressRated
-from ..engine.rounds import PRODUCTIVE, is_act, is_unproductive
+from ..engine.events import ProgressRated
+from ..engine.rounds import PRODUCTIVE, is_unproductive
 from ..engine.session.decisions import Rate
 from ..engine.session.view import View
 from ..engine.text import count_words
@@ -258,14 +259,11 @@ def compare(
 
 def rated(one: Felt, view: View, persona: Persona) -> Rate:
     """The rating that follows: less what the round cost, by how strict the person is."""
-    since, typed, acts = 0, 0, 0
-    for record in view.records:
-        if record.actor == view.me and is_act(record):
-            since, acts = record.version, acts + 1
-            event = record.event
-            typed = 0
-            if isinstance(event, MessageSent) and event.text != view.request:
-                typed = count_words(event.text)
+    since, acts = view.last_act, view.acts
+    last = next((m for m in reversed(view.messages) if m.version <= since), None)
+    typed = 0
+    if last is not None and last.version == since and last.text != view.request:
+        typed = count_words(last.text)
     heard = [m for m in view.messages if m.actor != view.me and m.version > since]
     read = sum(count_words(message.text) for message in heard)
     free = one.value - persona.strictness
@@ -311,12 +309,16 @@ def _is_asked_again(view: View, since: int) -> bool:
     before: set[str] = set()
     now: set[str] = set()
     for message in view.messages:
-        if message.actor != view.me:
-            parts = _ENDS.split(message.text)
-            asked = {
-                one.strip().lower()
-                for one in parts
-                if one.endswith("?") and one != "?" and not is_open(one)
-            }
-            (now if message.version > since else before).update(asked)
+        if message.actor != view.me and "?" in message.text:
+            (now if message.version > since else before).update(_asked(message.text))
     return bool(now) and now <= before
+
+
+@lru_cache(maxsize=1024)
+def _asked(text: str) -> frozenset[str]:
+    """The questions of a message, in small letters, without those that leave everything open."""
+    return frozenset(
+        one.strip().lower()
+        for one in _ENDS.split(text)
+        if one.endswith("?") and one != "?" and not is_open(one)
+    )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import islice
 from random import Random
 from typing import Final, NamedTuple, final
@@ -314,11 +315,13 @@ def is_query(text: str) -> bool:
     return text in QUERIES
 
 
+@lru_cache(maxsize=1024)
 def is_open(question: str) -> bool:
     """Whether a question leaves everything open, such as what to do next."""
     return _OPEN.search(question) is not None
 
 
+@lru_cache(maxsize=1024)
 def plain(text: str) -> str:
     """A message without the sentences that were added to it."""
     while text.startswith(_BEFORE) or text.endswith(_AFTER):
@@ -549,8 +552,7 @@ def _is_offered(view: View) -> bool:
 
 def _seed(view: View) -> str:
     """The seed of a person's next act, the same while a decision is reconsidered."""
-    acts = sum(1 for record in view.records if record.actor == view.me and is_act(record))
-    return f"{view.seed}/{view.me}/{acts}/manner"
+    return f"{view.seed}/{view.me}/{view.acts}/manner"
 
 
 def _own(view: View) -> list[str]:

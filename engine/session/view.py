@@ -30,6 +30,7 @@ from ..events import (
 )
 from ..files import Contents, output_text
 from ..records import TRACE, Record
+from ..rounds import is_act
 from ..text import count_words, lines_of, new_lines
 from .decisions import Decision
 from .environment import ActionSpec
@@ -194,6 +195,8 @@ class View:
         notes: the actor's own notes.
         records: everything seen, in order.
         sent: trace versions of the actor's own events, by the caller's id that they carry.
+        acts: number of the actor's own acts seen.
+        last_act: trace version of the last of them; 0 if there is none.
         news: records since the previous decision.
         pending: the decision whose working time is passing, while it is reconsidered.
         pending_spent: working time spent on it so far, seconds.
@@ -227,6 +230,8 @@ class View:
         self.notes: list[str] = []
         self.records: list[Record] = []
         self.sent: dict[str, int] = {}
+        self.acts = 0
+        self.last_act = 0
         self.news: tuple[Record, ...] = ()
         self.pending: Decision | None = None
         self.pending_spent = 0.0
@@ -300,8 +305,8 @@ class View:
         """Adds the next visible record."""
         self.version = record.version
         self.records.append(record)
-        if record.caller_id is not None and record.actor == self.me:
-            self.sent[record.caller_id] = record.version
+        if record.actor == self.me:
+            self._did(record)
         match record.event:
             case MessageSent() as event:
                 self._message(record, event)
@@ -370,6 +375,14 @@ class View:
         self.news = news
         self.pending = pending
         self.idle = idle
+
+    def _did(self, record: Record) -> None:
+        """Counts a record of the actor's own."""
+        if record.caller_id is not None:
+            self.sent[record.caller_id] = record.version
+        if is_act(record):
+            self.acts += 1
+            self.last_act = record.version
 
     def _opened(self, event: SessionOpened) -> None:
         self.opened = event

@@ -7,6 +7,7 @@ words of a hint, and knows nothing of this module.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from math import ceil
 from random import Random
 from typing import Final
@@ -100,8 +101,10 @@ def hint(fact: Fact, random: Random) -> str | None:
 def hinted(text: str, wishes: Iterable[Fact]) -> tuple[Slot, ...]:
     """The slots of the wishes that the traveller's own text hinted at."""
     low = text.lower()
-    return tuple(
-        wish.slot
-        for wish in wishes
-        if any(one.lower() in low or as_one(one).lower() in low for one in hints(wish))
-    )
+    return tuple(wish.slot for wish in wishes if any(one in low for one in _signs(wish)))
+
+
+@lru_cache(maxsize=512)
+def _signs(wish: Fact) -> tuple[str, ...]:
+    """All hints at a wish, of one traveller or of several, in small letters."""
+    return tuple(text.lower() for one in hints(wish) for text in (one, as_one(one)))

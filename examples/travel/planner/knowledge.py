@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 import msgspec
 
@@ -78,6 +79,7 @@ class Knowledge(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(slot for slot in SLOTS if slot not in self.settled)
 
 
+@lru_cache(maxsize=512)
 def knowledge_from_request(text: str) -> Knowledge:
     """The knowledge in a short request: places and dates, and, for a city, that it is one city.
 

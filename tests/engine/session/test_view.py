@@ -104,6 +104,14 @@ OWN = [
 ]
 
 
+def test_a_view_counts_the_acts_of_its_actor_alone() -> None:
+    first, second = ann(MessageSent(text="x")), ann(ActionTaken(name="x"))
+    others = bot(MessageSent(text="y")), ann(NoteTaken(text="no act"))
+    view = view_of("ann", opening(), first, second, *others)
+    assert (view.acts, view.last_act) == (2, 3)
+    assert (view_of("carl", opening(), first).acts, view_of("carl").last_act) == (0, 0)
+
+
 @pytest.mark.parametrize("event", PUBLIC, ids=lambda e: type(e).__name__)
 def test_what_is_public_everybody_sees(event: Event) -> None:
     assert [r.event for r in seen_by("bot", ann(event))] == [event]
