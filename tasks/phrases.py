@@ -34,7 +34,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _LONGEST: Final = 500  # characters of a sentence that are read: patterns may be slow on more
 
 _KNOWN: Final = 1024
-"""Sentences that are kept with what was read in them."""
+"""Most sentences whose meaning is kept."""
 
 _NUMBERS: Final = ("no", *NUMBER_WORDS)
 _SPELLED: Final = 10  # numbers up to this are words

@@ -48,7 +48,7 @@ _SEARCH_AFTER: Final = 2
 
 @final
 class Knowledge:
-    """Folded from a view; see the attributes.
+    """Folded from the records of one actor's view; see the attributes.
 
     Attributes:
         stated: the claims as stated, by label.
@@ -94,7 +94,15 @@ class Knowledge:
         self._submitted = False
         self._document: Document = {}
         self._open: tuple[tuple[Asked, str], ...] = ()
-        for record in view.records:
+        self._read = 0
+
+    def catch_up(self, view: View) -> None:
+        """Folds the records that the view has shown since the last time."""
+        fresh = view.records[self._read :]
+        self._read = len(view.records)
+        if fresh:
+            self._sections = None
+        for record in fresh:
             event = record.event
             if isinstance(event, SnapshotTaken) and record.actor != view.me:
                 self._document = read_document(event.content)
@@ -351,10 +359,15 @@ class ProofPlanner:
 
     def __init__(self, habits: Habits) -> None:
         self._habits = habits
+        self._known: tuple[View, str, Knowledge] | None = None
 
     def know(self, view: View) -> Knowledge:
-        """Everything the agent knows so far."""
-        return Knowledge(view)
+        """Everything the agent knows so far; in one session, the same object each time."""
+        held = self._known
+        if held is None or held[0] is not view or held[1] != view.request:
+            held = self._known = (view, view.request, Knowledge(view))
+        held[2].catch_up(view)
+        return held[2]
 
     def work(self, known: Knowledge, view: View) -> Decision | None:
         """Searches and checks what matters, one proof at a time; then the output, if it has changed."""

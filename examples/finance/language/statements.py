@@ -404,6 +404,7 @@ def say_accepted(words: Random) -> str:
     return words.choice(_ACCEPTED)
 
 
+@lru_cache(maxsize=1024)
 def is_accepted(text: str) -> bool:
     """Whether a message leaves the plan unchanged on the topic of the question."""
     return _ACCEPTING.search(text) is not None and not read_facts(text)

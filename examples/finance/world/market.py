@@ -94,6 +94,7 @@ def outcome(stocks: float, years: int, once: float, monthly: float) -> list[floa
     return sorted(once * a + yearly * b for a, b in after)
 
 
+@lru_cache(maxsize=2048)
 def chance(stocks: float, years: int, once: float, monthly: float, target: float) -> float:
     """The share of the sequences in which savings reach a target."""
     yearly = 12 * monthly
