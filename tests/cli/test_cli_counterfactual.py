@@ -42,7 +42,7 @@ def log(bare: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def whole(bare: Path) -> tuple[Path, CounterfactualReport]:
-    """The log with its continuations, and what the command prints of them."""
+    """The log with its continuations, and the output of the command."""
     path = Path(shutil.copy(bare, bare.with_name("whole.db")))
     with redirect_stdout(TextIOWrapper(BytesIO(), "utf-8")) as printed:
         assert main(["counterfactual", str(path), *COUNTERFACTUAL, "--json"]) == 0
