@@ -22,7 +22,7 @@ from ..engine.session.fork import end_before_round, fork
 from ..engine.session.limits import Limits
 from ..engine.session.runner import Session, SessionResult, run_session
 from ..engine.session.time.timing import Timing
-from ..engine.task import Cell, OwnPart, Setting, Task
+from ..engine.task import Cell, FoundTask, OwnPart, Setting, Task
 from ..engine.text import suggestion
 from ..scoring.live import score_log
 from ..scoring.metrics.forks import Fork, compare_forks
@@ -161,6 +161,7 @@ class Continuations:
         self._cache = cache
         self._text_actions = frozenset(text_actions)
         self._models: dict[tuple[str, ...], Models] = {}
+        self._tasks: dict[tuple[str, str], FoundTask] = {}
 
     async def make(
         self,
@@ -246,7 +247,7 @@ class Continuations:
     ) -> Session:
         """The session of a cell; as it was recorded, if the changes are None."""
         past, changes = changes is None, changes or AS_IT_WAS
-        found = recorded_task(opened, self._task, self._dataset)
+        found = self._found(opened)
         task = found.task
         parts = OwnParts(
             task_origin=origins_of(opened).get("task") if past else found.origin,
@@ -274,6 +275,14 @@ class Continuations:
         return msgspec.structs.replace(
             session, opened=msgspec.structs.replace(session.opened, seed=seed)
         )
+
+    def _found(self, opened: SessionOpened) -> FoundTask:
+        """The task of a session, found once: it keeps the instances that it has made."""
+        origin = origins_of(opened).get("task")
+        key = opened.task, repr(origin)
+        if key not in self._tasks:
+            self._tasks[key] = recorded_task(opened, self._task, self._dataset)
+        return self._tasks[key]
 
     def _own(
         self, opened: SessionOpened, role: str, kind: str, changed: str | None, task: Task
