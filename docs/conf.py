@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import duolog
 from sphinx.domains.python import PythonDomain
+from sphinx.pycode.parser import Parser
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -32,6 +33,7 @@ suppress_warnings = ["myst.header"]  # the changelog begins each section at the 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
+autodoc_use_type_comments = False  # there are none, and to look for them takes long
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_use_rtype = False
@@ -64,9 +66,16 @@ html_theme_options = {
 def setup(app: Sphinx) -> None:
     """Reads docstrings of attributes as prose, lets long names break, and mends the theme's markup."""
     app.add_domain(ReferenceDomain, override=True)
+    Parser.parse_definition = _no_definitions  # type: ignore[method-assign]
     app.connect("autodoc-process-docstring", _is_prose, priority=400)  # napoleon comes at 500
     app.connect("html-page-context", _break_names)
     app.connect("build-finished", _make_accessible)
+
+
+def _no_definitions(self: Parser) -> None:
+    """Only pages that show sources look up where each definition begins and ends: there are none, and to find out
+    takes long.
+    """
 
 
 def _is_prose(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import pytest
 from duolog.cli import main
 from duolog.engine.log.open import open_log
 from duolog.engine.records import Record
+from forked import Forked, run_forked
 from installed_tasks import TASKS
 
 SMALL = ["travel", "--agents", "auto,one-stage", "--users", "proactive", "--sessions", "3"]
@@ -47,18 +48,20 @@ def content(record: Record) -> tuple[object, ...]:
 
 
 def duolog(*arguments: str) -> list[str]:
-    return [sys.executable, "-P", "-m", "duolog", *arguments]
+    return ["-P", "-m", "duolog", "run", *SMALL, *arguments]
 
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("run") / "whole.db"
-    subprocess.run(
-        duolog("run", *SMALL, "--sessions", "20", "--log", str(path)),
-        check=True,
-        capture_output=True,
-    )
+    goes_on(path)
     return path
+
+
+def goes_on(path: Path) -> None:
+    """Runs twenty sessions of each agent into a log, as far as it does not hold them."""
+    done = run_forked(duolog("--sessions", "20", "--log", str(path)), Path.cwd(), os.environ)
+    assert done.returncode == 0, done.stderr
 
 
 def test_it_simulates_and_prints_the_report(
@@ -96,18 +99,15 @@ def test_killed_at_any_instant_and_run_again_it_ends_as_if_undisturbed(
     path = tmp_path / "killed.db"
     patience = random.Random(seed)
     for _ in range(most):
-        with subprocess.Popen(
-            endless(path), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-        ) as process:
+        with Forked(endless(path), stderr=subprocess.PIPE) as process:
             size = _size(path)
             while process.poll() is None and _size(path) == size:
                 time.sleep(0.01)
             time.sleep(patience.uniform(0.05, 0.6))
             process.kill()
             _, error = process.communicate()
-        assert process.returncode == -signal.SIGKILL, error.decode()
-    command = duolog("run", *SMALL, "--sessions", "20", "--log", str(path))
-    subprocess.run(command, check=True, capture_output=True)
+        assert process.returncode == -signal.SIGKILL, error
+    goes_on(path)
     found = streams(path)
     assert {name: found[name] for name in expected} == expected
 
@@ -115,7 +115,7 @@ def test_killed_at_any_instant_and_run_again_it_ends_as_if_undisturbed(
 def endless(path: Path) -> list[str]:
     """The run of ``undisturbed``, with so many sessions more that no machine is done before it is
     stopped, however late that is."""
-    return duolog("run", *SMALL, "--sessions", "5000", "--log", str(path))
+    return duolog("--sessions", "5000", "--log", str(path))
 
 
 def _size(path: Path) -> int:
@@ -126,16 +126,15 @@ def _size(path: Path) -> int:
 @pytest.mark.slow
 def test_interrupted_it_says_so_and_goes_on_later(undisturbed: Path, tmp_path: Path) -> None:
     path = tmp_path / "interrupted.db"
-    process = subprocess.Popen(endless(path), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = Forked(endless(path), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     while process.poll() is None and _size(path) < 30_000:
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=300)
+    _, error = process.communicate()
     assert process.returncode == 130
-    assert "Traceback" not in error.decode()
-    assert "of 10,000 sessions" in error.decode()
-    command = duolog("run", *SMALL, "--sessions", "20", "--log", str(path))
-    subprocess.run(command, check=True, capture_output=True)
+    assert "Traceback" not in error
+    assert "of 10,000 sessions" in error
+    goes_on(path)
     found, expected = streams(path), streams(undisturbed)
     assert {name: found[name] for name in expected} == expected
 
@@ -227,7 +226,7 @@ def test_users_give_up_only_where_the_run_has_a_patience(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = str(tmp_path / "patience.db")
-    run = ["run", "travel", "--agents", "one-stage", "--sessions", "12", "--log", path]
+    run = ["run", "travel", "--agents", "one-stage", "--sessions", "6", "--log", path]
 
     def listed(*options: str) -> list[dict[str, str]]:
         capsys.readouterr()
@@ -236,17 +235,17 @@ def test_users_give_up_only_where_the_run_has_a_patience(
         return found
 
     assert main([*run, "--patience", "off"]) == 0
-    assert len(listed()) == 12
+    assert len(listed()) == 6
     of_their_own = [one["session"] for one in listed("state=abandoned")]
     assert main([*run, "--patience", "1"]) == 0
-    assert len(listed()) == 24, "they are other sessions"
+    assert len(listed()) == 12, "they are other sessions"
     left = [one for one in listed("state=abandoned") if one["session"] not in of_their_own]
     assert len(left) > len(of_their_own)
     assert main(["show", path, left[0]["session"]]) == 0
     shown = " ".join(capsys.readouterr().out.split())  # lines are as wide as the terminal
     assert "gives up and leaves the session: patience: 1 unproductive round" in shown
     assert main(run) == 0
-    assert "12 sessions: 0 run" in capsys.readouterr().err
+    assert "6 sessions: 0 run" in capsys.readouterr().err
 
 
 def test_json_is_the_outcome_with_the_report(
