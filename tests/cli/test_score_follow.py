@@ -24,6 +24,7 @@ from duolog.engine.log.exchange.copying import copy_log
 from duolog.engine.log.open import open_log
 from duolog.engine.records import TRACE
 from duolog.engine.scorers.driver import ScorerStatistics
+from forked import run_forked
 
 SCORERS = ("--scorers", "retention,rule-judge")
 
@@ -56,8 +57,8 @@ def measured(where: str) -> Measured:
 
 
 def duolog(*arguments: str) -> None:
-    command = [sys.executable, "-P", "-m", "duolog", *arguments]
-    subprocess.run(command, check=True, capture_output=True, timeout=3600)
+    done = run_forked(["-P", "-m", "duolog", *arguments], Path.cwd(), os.environ)
+    assert done.returncode == 0, done.stderr
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from duolog.engine.events import MessageSent
 from duolog.engine.installation import install_command
 from duolog.engine.log.open import open_log
 from duolog.testing.postgres_server import PostgresServer
+from forked import Forked
 from http_server import Client, message, until
 
 TOKEN = "a-token-of-these-tests-0123456789"
@@ -31,16 +32,15 @@ class Served:
     """A process that serves a log."""
 
     def __init__(self, *arguments: str, environment: dict[str, str] | None = None) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "duolog", "serve", *arguments],
+        self.process = Forked(
+            ["-m", "duolog", "serve", *arguments],
+            environment={**os.environ, **(environment or {})},
             stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, **(environment or {})},
         )
         assert self.process.stderr is not None
-        self.told = self.process.stderr.readline()
+        self.told = self.process.stderr.readline().decode()
         found = re.search(r"http://[^ ]*:(\d+)", self.told)
-        assert found, self.told + self.process.stderr.read()
+        assert found, self.told + self.process.stderr.read().decode()
         self.port = int(found[1])
 
     def end(self, how: signal.Signals) -> int:
@@ -51,7 +51,7 @@ class Served:
     def wait(self) -> int:
         """Waits for its end."""
         assert self.process.stderr is not None
-        self.told += self.process.stderr.read()
+        self.told += self.process.stderr.read().decode()
         self.process.stderr.close()
         return self.process.wait(300)
 

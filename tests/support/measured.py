@@ -5,14 +5,15 @@
 
 from __future__ import annotations
 
+import os
 import resource
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
+from forked import run_forked
 
 __all__ = ("DOORS", "LIMIT", "Measured", "measure", "peak")
 
@@ -40,8 +41,9 @@ def measure(door: str, source: Path, *more: str) -> Measured:
         source: a file, or a directory.
         more: what else the door is told.
     """
-    command = [sys.executable, "-P", __file__, door, str(source), *more]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    module = Path(__file__)
+    environment = {**os.environ, "PYTHONPATH": str(module.parent)}
+    done = run_forked(["-P", "-m", module.stem, door, str(source), *more], Path.cwd(), environment)
     assert done.returncode == 0, f"{done.stdout}{done.stderr[-2000:]}"
     return msgspec.json.decode(done.stdout.splitlines()[-1], type=Measured)
 

@@ -225,6 +225,7 @@ def test_what_is_no_instance_is_refused() -> None:
         TASK.session(Cell(agent="auto", user=NOBODY, instance="first", seed=0), Setting())
 
 
+@pytest.mark.usefixtures("litellm_at_work")  # keeps what loads LiteLLM in one process
 def test_a_tutor_on_a_model_is_judged_by_it(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
