@@ -137,9 +137,9 @@ class RuleAgent(Generic[K]):
 
     async def step(self, view: View, *, alone: bool) -> Decision:
         """Works while there is something to do, then reacts."""
-        known = self._known.on(view)
         if view.in_flight:
             return NOTHING
+        known = self._known.on(view)
         if not alone and (meant := explained(view)) is not None:
             return meant
         work = self._work.on(view)
@@ -156,9 +156,9 @@ class RuleAgent(Generic[K]):
 
     async def plan(self, view: View) -> Intent:
         """Asks what matters before the first output, acts on what is known, then reports."""
-        known = self._known.on(view)
         if view.in_flight:
             return "wait"
+        known = self._known.on(view)
         if explained(view) is not None:
             return "message"
         if awaits_answer(view):

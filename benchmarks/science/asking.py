@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 from duolog.agents.rules_file import FittedRules, rules_text
 from duolog.benchmarks.science.cells import PERSONAS, Size
-from duolog.benchmarks.science.playing import load, log_of, play
+from duolog.benchmarks.science.playing import AT_ONCE, load, log_of, play
 from duolog.benchmarks.science.quantities import (
     Quantity,
     difference,
@@ -133,7 +133,7 @@ async def _forks(makers: Sequence[Callable[[], Session]]) -> dict[tuple[str, int
             failures.append(outcome)
 
     async with open_log("memory://") as log:
-        await simulate(log, makers, concurrency=16, on_outcome=note)
+        await simulate(log, makers, concurrency=AT_ONCE, on_outcome=note)
         if failures:
             raise InvalidInput(f"{failures[0].session} could not be run: {failures[0].error}")
         return {
