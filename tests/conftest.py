@@ -149,31 +149,6 @@ def seed(request: pytest.FixtureRequest) -> int:
     return SEED if drawn is None else drawn
 
 
-@pytest.fixture(autouse=True)
-def no_programs_in_quick_tests(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Holds that tests which start programs are marked as slow: the quick ones stay quick."""
-    if any(request.node.get_closest_marker(name) for name in ("slow", *ON_REQUEST)):
-        return
-
-    start: Callable[..., None] = subprocess.Popen.__init__
-
-    def refuse(self: object, command: object, *more: object, **options: object) -> None:
-        if isinstance(command, list) and command[0] == "fc-list":  # matplotlib does so once
-            return start(self, command, *more, **options)
-        pytest.fail(f"this test starts a program, and is not marked as slow: {command}")
-
-    monkeypatch.setattr(subprocess.Popen, "__init__", refuse)
-
-
-@pytest.fixture(autouse=True)
-def structlog_is_left_alone() -> Iterator[None]:
-    """Holds that no test leaves structlog configured: in later tests, Duolog would then print."""
-    yield
-    assert not structlog.is_configured(), "this test left structlog configured"
-
-
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The directory of the checkout."""
@@ -220,17 +195,37 @@ def guard() -> BlockBuster:
     return blockbuster
 
 
+_start: Callable[..., None] = subprocess.Popen.__init__
+
+
+def _refuse(self: object, command: object, *more: object, **options: object) -> None:
+    if isinstance(command, list) and command[0] == "fc-list":  # matplotlib does so once
+        return _start(self, command, *more, **options)
+    pytest.fail(f"this test starts a program, and is not marked as slow: {command}")
+
+
 @pytest.fixture(autouse=True)
-def never_block_the_loop(request: pytest.FixtureRequest, guard: BlockBuster) -> Iterator[None]:
-    """Puts the guard up around each async test."""
-    if not inspect.iscoroutinefunction(getattr(request, "function", None)):
-        yield
-        return
-    guard.activate()
+def house_rules(request: pytest.FixtureRequest, guard: BlockBuster) -> Iterator[None]:
+    """Holds of each test that it starts programs only if it is marked as slow, so that the quick ones stay
+    quick; that it does not block its event loop; and that it leaves structlog unconfigured: in later tests,
+    Duolog would then print.
+
+    One fixture, since each costs time in each test.
+    """
+    quick = not any(request.node.get_closest_marker(name) for name in ("slow", *ON_REQUEST))
+    waits = inspect.iscoroutinefunction(getattr(request, "function", None))
+    if quick:
+        subprocess.Popen.__init__ = _refuse  # type: ignore[method-assign, assignment]
+    if waits:
+        guard.activate()
     try:
         yield
     finally:
-        guard.deactivate()
+        if waits:
+            guard.deactivate()
+        if quick:
+            subprocess.Popen.__init__ = _start  # type: ignore[method-assign]
+    assert not structlog.is_configured(), "this test left structlog configured"
 
 
 @pytest.fixture(scope="session")
