@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 from duolog.agents.rules_file import FittedRules, rules_text
 from duolog.benchmarks.science.cells import PERSONAS, Size
-from duolog.benchmarks.science.playing import AT_ONCE, load, log_of, play
+from duolog.benchmarks.science.playing import AT_ONCE, load, log_of, play, scored
 from duolog.benchmarks.science.quantities import (
     Quantity,
     difference,
@@ -40,7 +40,6 @@ from duolog.experiments.tuning import Weights
 from duolog.scoring.columns.table import Floats
 from duolog.scoring.comparison.sensitivity import THRESHOLDS
 from duolog.scoring.control_rules import ControlRules
-from duolog.scoring.live import score_sessions
 from duolog.scoring.trajectory.points import Trajectory
 
 __all__ = ("Asked", "asking_text", "play_asking")
@@ -138,7 +137,7 @@ async def _forks(makers: Sequence[Callable[[], Session]]) -> dict[tuple[str, int
             raise InvalidInput(f"{failures[0].session} could not be run: {failures[0].error}")
         return {
             (item.forked_from.session, item.forked_from.version): item
-            async for item in score_sessions(log)
+            for _, item in await scored(log)
             if item.forked_from is not None
         }
 

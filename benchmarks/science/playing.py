@@ -11,14 +11,15 @@ import msgspec
 from duolog.cli.text.run_progress import SessionProgress
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import SessionOpened
+from duolog.engine.log.contract import EventLog
 from duolog.engine.log.open import open_log
 from duolog.engine.session.simulation import Outcome, SessionFailure, simulate
 from duolog.engine.task import NOBODY, Cell, Setting, Task, find_task
 from duolog.experiments.parts import kind_of, names_variant, variants_of
-from duolog.scoring.live import score_sessions
+from duolog.scoring.trajectory.fold import TrajectoryFold
 from duolog.scoring.trajectory.points import Trajectory
 
-__all__ = ("AT_ONCE", "Played", "load", "log_of", "play")
+__all__ = ("AT_ONCE", "Played", "load", "log_of", "play", "scored")
 
 AT_ONCE: Final = 2
 """Sessions that are played at once: rules wait for nothing, and the fewer there are, the more events are written
@@ -78,17 +79,31 @@ async def load(task: str, folder: Path, seeds: Sequence[int]) -> Played:
     """The sessions of a task on worlds of these seeds that its log holds."""
     found: dict[tuple[str, str], dict[str, Trajectory]] = {}
     async with open_log(log_of(task, folder), create=False) as log:
-        cells: dict[str, Cell] = {}
-        async for record in log.read_all():
-            if record.kind == "SessionOpened" and isinstance(record.event, SessionOpened):
-                cells[record.session] = msgspec.convert(record.event.config["cell"], Cell)
-        async for item in score_sessions(log):
-            cell = cells[item.session]
-            if cell.seed not in seeds:
-                continue
-            played = found.setdefault((cell.agent, cell.user), {})
-            played[f"{cell.seed}/{cell.instance}"] = item
+        for opened, item in await scored(log):
+            cell = msgspec.convert(opened.config["cell"], Cell)
+            if cell.seed in seeds:
+                played = found.setdefault((cell.agent, cell.user), {})
+                played[f"{cell.seed}/{cell.instance}"] = item
     return found
+
+
+async def scored(log: EventLog) -> list[tuple[SessionOpened, Trajectory]]:
+    """All sessions of a log, in order of their first records.
+
+    The trajectories are those of ``score_sessions``, which folds process measures too and keeps them.
+    """
+    openings: list[SessionOpened] = []
+    folds: dict[str, TrajectoryFold] = {}
+    async for record in log.read_all():
+        fold = folds.get(record.session)
+        if fold is None:
+            assert isinstance(record.event, SessionOpened)
+            openings.append(record.event)
+            fold = folds[record.session] = TrajectoryFold(record.session, emit=False)
+        fold.feed(record)
+    return [
+        (opened, fold.trajectory()) for opened, fold in zip(openings, folds.values(), strict=True)
+    ]
 
 
 def _people(task: Task, agent: str, people: Sequence[str]) -> Sequence[str]:
