@@ -7,6 +7,7 @@ whole memory from the view.
 
 from __future__ import annotations
 
+from functools import partial
 from random import Random
 from typing import Final, Literal, NamedTuple, TypeAlias, final
 
@@ -16,7 +17,7 @@ from ...engine.events import JSON
 from ...engine.session.decisions import NOTHING, Act, Decision, Finish, Say, Submit
 from ...engine.session.view import View
 from ...tasks.rule_agent import explained
-from ...tasks.views import awaits_answer, nudged, words_of
+from ...tasks.views import Kept, awaits_answer, nudged, words_of
 from .language.teaching import HINTS, RULES, TEACHING
 from .maths.rules import MISCONCEPTIONS, Component
 from .maths.solving import components_in
@@ -353,6 +354,7 @@ class TutorAgent:
     def __init__(self, habits: Habits) -> None:
         self._habits = habits
         self._memory = Memory()
+        self._scripts = Kept(partial(_planned, self._memory, habits))
 
     async def step(self, view: View, *, alone: bool) -> Decision:
         """Marks what was written, and reacts to it; alone, does the homework."""
@@ -401,7 +403,7 @@ class TutorAgent:
         """A message with a task for the student."""
         if (meant := explained(view)) is not None:
             return meant
-        script = self._script(view)
+        script = self._scripts.on(view)
         said = _joined(script) or TEACHING.say("done", words_of(view))
         return Decision((*script.teaches, Say(said)))
 
@@ -413,7 +415,7 @@ class TutorAgent:
         """Reports without setting a task: the student continues by themselves."""
         if (meant := explained(view)) is not None:
             return meant
-        script = self._script(view)
+        script = self._scripts.on(view)
         key = "go on" if self._memory.open_items else "done"
         said = f"{script.text} {TEACHING.say(key, words_of(view))}".strip()
         return Decision((*script.teaches, Say(said)))
@@ -446,23 +448,12 @@ class TutorAgent:
         if memory.sheet and memory.marked() != memory.items:
             return Decision((Submit(write_sheet(memory.marked())),))
         if style == "planned" and memory.owes:
-            script = self._script(view)
+            script = self._scripts.on(view)
             return Decision(script.acts) if script.acts else None
         return None
 
-    def _script(self, view: View) -> Script:
-        """The next message by the plan; before there is a sheet, a first question."""
-        memory = self._memory
-        script = write_script(memory, "planned", words_of(view), self._habits)
-        if memory.sheet or script.acts or memory.said.unclear:
-            return script
-        question = self._first_question()
-        if question is None:
-            return script
-        return Script(question.acts, script.text, question.ask, script.teaches)
-
     def _first_question(self) -> Script | None:
-        return diagnostic(self._memory) if self._habits.level else None
+        return _first_question(self._memory, self._habits)
 
     def _do_homework(self) -> Decision:
         """Solves what is set, and writes it down."""
@@ -481,6 +472,21 @@ class TutorAgent:
         if nudged(view) and not self._memory.owes:
             return Decision((Finish("there is nothing left to do"),))
         return NOTHING
+
+
+def _planned(memory: Memory, habits: Habits, view: View) -> Script:
+    """The next message by the plan; before there is a sheet, a first question."""
+    script = write_script(memory, "planned", words_of(view), habits)
+    if memory.sheet or script.acts or memory.said.unclear:
+        return script
+    question = _first_question(memory, habits)
+    if question is None:
+        return script
+    return Script(question.acts, script.text, question.ask, script.teaches)
+
+
+def _first_question(memory: Memory, habits: Habits) -> Script | None:
+    return diagnostic(memory) if habits.level else None
 
 
 def _joined(script: Script) -> str:

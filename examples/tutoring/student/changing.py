@@ -28,13 +28,17 @@ class StudentMemory:
     def __init__(self) -> None:
         self.fold = StudentFold()
         self._fed = 0
+        self._now: Student | None = None
 
     def now(self, view: View) -> Student | None:
         """The student with all that they have seen by now; None if the view does not describe one."""
-        for record in view.records[self._fed :]:
-            self.fold.feed(record)
-        self._fed = len(view.records)
-        return self.fold.now()
+        fresh = view.records[self._fed :]
+        if fresh:
+            for record in fresh:
+                self.fold.feed(record)
+            self._fed = len(view.records)
+            self._now = self.fold.now()
+        return self._now
 
 
 @final
