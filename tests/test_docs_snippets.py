@@ -21,12 +21,17 @@ PAGES = [page for page in page_files(ROOT) if page.name != "experiments.md"]
     [
         pytest.param(page, id=page.stem, marks=[pytest.mark.long] if page.stem in LONG else ())
         for page in PAGES
-        if next(snippets(page.read_text(encoding="utf-8")), None)
+        if page.name != "litellm.md" and next(snippets(page.read_text(encoding="utf-8")), None)
     ],
 )
 @pytest.mark.slow
 def test_every_block_runs(page: Path, tmp_path: Path) -> None:
     run_page(page, tmp_path)
+
+
+@pytest.mark.slow
+def test_every_block_on_litellm_runs(tmp_path: Path, litellm_at_work: None) -> None:
+    run_page(ROOT / "docs" / "litellm.md", tmp_path)
 
 
 def test_the_readme_shows_each_kind(root: Path) -> None:

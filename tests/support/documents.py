@@ -145,7 +145,8 @@ def run_page(page: Path, where: Path) -> list[str]:
             ran.append("pytest")
         elif snippet.language == "python":
             program = [sys.executable, "-W", "error", "-c", snippet.text]
-            shown = run(program, where, place, forked=True)
+            models = "\nimport litellm" in snippet.text
+            shown = run(program, where, place, forked=True, models=models)
             ran.append("python")
         elif snippet.language == "console":
             for command in commands(snippet.text):
@@ -235,6 +236,7 @@ def run(
     *,
     shows: bool = True,
     forked: bool = False,
+    models: bool = False,
 ) -> str:
     """Runs a command of a page; what it shows.
 
@@ -245,6 +247,7 @@ def run(
         environment: the variables that it has besides those of a page.
         shows: whether it has to show something.
         forked: it is a program in Python that need not begin anew: see ``forked.py``.
+        models: it does so from a process that has loaded LiteLLM, as this one has.
 
     Raises:
         AssertionError: it fails, or shows nothing although it should.
@@ -258,7 +261,7 @@ def run(
         "TZ": "UTC",
     }
     if forked:
-        done = run_forked(command[1:], where, variables)
+        done = run_forked(command[1:], where, variables, models=models)
     else:
         done = subprocess.run(
             command,

@@ -11,6 +11,7 @@ import fcntl
 import gc
 import json
 import os
+import re
 import runpy
 import selectors
 import signal
@@ -23,7 +24,7 @@ import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
-from typing import TypedDict
+from typing import TypeAlias, TypedDict
 
 __all__ = ("LONGEST", "Program", "ended", "started")
 
@@ -33,6 +34,11 @@ LONGEST = 200_000
 started = struct.Struct("i")
 ended = struct.Struct("i")
 """A program's pipe is sent its process id, and later its exit code, negative if by a signal."""
+
+
+Kinds: TypeAlias = type[Warning] | tuple[type[Warning], ...]
+Filter: TypeAlias = tuple[str, re.Pattern[str] | None, Kinds, re.Pattern[str] | None, int]
+"""What to do about which warnings, as Python keeps it."""
 
 
 class Program(TypedDict):
@@ -102,8 +108,9 @@ def _reap(told: dict[int, int]) -> None:
         os.close(tells)
 
 
-def become(program: Program) -> None:
-    """Makes this process what the interpreter would be, and runs the program."""
+def become(program: Program, filters: Sequence[Filter]) -> None:
+    """Makes this process what the interpreter would be, and runs the program. What imported modules have said
+    about warnings comes before the program's options, as if it had imported them."""
     if program["leads"]:
         os.setsid()
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
@@ -128,6 +135,7 @@ def become(program: Program) -> None:
             safe = True
         else:
             warnings.simplefilter(words.pop(0))  # type: ignore[arg-type]  # as the option has it
+    warnings.filters = [*filters, *(one for one in warnings.filters if one not in filters)]
     kind, what, *rest = words
     if not safe:
         sys.path.insert(0, "" if kind == "-c" else program["where"])
@@ -142,7 +150,8 @@ def become(program: Program) -> None:
 
 if __name__ == "__main__":
     listening = socket.socket(fileno=os.dup(0))
+    usual = [*warnings.filters]
     for name in sys.argv[1:]:
         import_module(name)
     gc.freeze()  # imported modules are not examined again in each fork
-    become(serve(listening))
+    become(serve(listening), [one for one in warnings.filters if one not in usual])
