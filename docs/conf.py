@@ -73,7 +73,7 @@ def setup(app: Sphinx) -> None:
 
 
 def _no_definitions(self: Parser) -> None:
-    """Only pages that show sources look up where each definition begins and ends: there are none, and to find out
+    """Pages that show sources need the lines of each definition. There are no such pages, and finding the lines
     takes long.
     """
 

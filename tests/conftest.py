@@ -136,8 +136,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Where tests are only collected, tries one property too. So hypothesis keeps what it derives from Unicode
-    and from the package's sources, and the processes that run tests later need not."""
+    """Tries one property if tests are collected and not run. So hypothesis keeps what it derives from Unicode
+    and from the package's sources, and processes that run tests later find it."""
     if session.config.option.collectonly:
         given(text())(settings(max_examples=1)(lambda drawn: None))()
 

@@ -25,7 +25,7 @@ SPHINX = (
 
 
 def build(root: Path, directory: Path, *settings: str) -> Path:
-    """Builds the site into a directory, with settings of its own, and returns where its pages are."""
+    """Builds the site into a directory, with further settings, and returns the directory of its pages."""
     strictly = ("--fail-on-warning", "--keep-going", "--quiet")
     builder = ("-b", "html", "-d", str(directory / "doctrees"))
     site = directory / "html"
