@@ -131,7 +131,7 @@ class Adaptive:
         if advice is not None and self._shows(view, advice):
             if view.own_snapshot is None:
                 return await self._mind.act(view)
-            question = await self._mind.ask(view)
+            question = await self._mind.ask(view, questions=self._rules.at_once)
             if question is not None:
                 return _noted(question, advice)
         more = advice is not None and self._asks_more(view, advice)
@@ -140,7 +140,7 @@ class Adaptive:
         if intent == "act" and self._estimate.asked:
             return NOTHING  # one question at a time
         if advice.move in ("ask", "confirm"):
-            decision = await self._mind.message(view)
+            decision = await self._mind.message(view, questions=self._rules.at_once)
         elif view.own_snapshot is None:
             decision = await self._mind.act(view)
         else:

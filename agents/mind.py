@@ -29,15 +29,21 @@ class AgentMind(Protocol):
         """Whether to message the teammates, to act on the task, or to wait for them."""
         ...
 
-    async def message(self, view: View) -> Decision:
-        """Composes a message to the teammates."""
-        ...
-
-    async def ask(self, view: View) -> Decision | None:
-        """Asks the next question that matters to the whole output, and says nothing else.
+    async def message(self, view: View, *, questions: int = 1) -> Decision:
+        """Composes a message to the teammates.
 
         Args:
             view: the agent's view.
+            questions: how many it may ask in it.
+        """
+        ...
+
+    async def ask(self, view: View, *, questions: int = 1) -> Decision | None:
+        """Asks the next questions that matter to the whole output, and says nothing else.
+
+        Args:
+            view: the agent's view.
+            questions: how many it may ask.
 
         Returns:
             None if there is none, or if it says whatever it has to say in ``message``.

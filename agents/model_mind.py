@@ -119,11 +119,14 @@ class ModelMind:
         """The estimate that the model gave with its last plan; None if it gave none."""
         return self._estimate
 
-    async def message(self, view: View) -> Decision:
+    async def message(self, view: View, *, questions: int = 1) -> Decision:
         """Composes a message; sends none if the model's replies cannot be read."""
-        return await self._compose(view, _PROMPTS.fill("message", team=teammates(view)))
+        prompt = _PROMPTS.fill("message", team=teammates(view))
+        if questions > 1:
+            prompt = f"{_PROMPTS.fill('questions', questions=str(questions)).rstrip()}\n\n{prompt}"
+        return await self._compose(view, prompt)
 
-    async def ask(self, view: View) -> Decision | None:
+    async def ask(self, view: View, *, questions: int = 1) -> Decision | None:
         """None: a model asks in its messages."""
         return None
 

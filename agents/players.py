@@ -153,12 +153,12 @@ class _RehearsedAgent:
         self._replies.reply(planned)
         return await self._mind.plan(view)
 
-    async def message(self, view: View) -> Decision:
-        self._replies.reply(lambda: _message(self._rules.message(view)))
-        return await self._mind.message(view)
+    async def message(self, view: View, *, questions: int = 1) -> Decision:
+        self._replies.reply(lambda: _message(self._rules.message(view, questions=questions)))
+        return await self._mind.message(view, questions=questions)
 
-    async def ask(self, view: View) -> Decision | None:
-        return await self._mind.ask(view)
+    async def ask(self, view: View, *, questions: int = 1) -> Decision | None:
+        return await self._mind.ask(view, questions=questions)
 
     async def report(self, view: View, *, final: bool) -> Decision:
         self._replies.reply(lambda: _message(self._rules.report(view, final=final)))

@@ -254,6 +254,7 @@ class Training:
 _ALWAYS: Final = 12  # no limit, in rounds
 _SPENT: Final = (60, 660)  # seconds; the upper end means unlimited
 _SHOW: Final = 3  # rounds of questions before an early draft; 0 means none
+_AT_ONCE: Final = 5  # questions in one message
 _FIRST: Final[tuple[First, ...]] = ("ask", "yield", "follow")
 _WARM_UP: Final = 12  # trials before the sampler learns from them, and any is broken off
 
@@ -364,6 +365,7 @@ def _rules(trial: Trial) -> ControlRules:
         unanswered=trial.suggest_int("unanswered", 1, 4),
         show=trial.suggest_int("show", 0, _SHOW) or None,
         asks=asks if asks < _ALWAYS else None,
+        at_once=trial.suggest_int("at_once", 1, _AT_ONCE),
         first=_FIRST[trial.suggest_int("first", 0, len(_FIRST) - 1)],
         gain=round(trial.suggest_float("gain", 0.0, 0.1, step=0.01), 2),
         persist=trial.suggest_int("persist", 1, _ALWAYS),
@@ -386,6 +388,7 @@ def _numbers(rules: ControlRules) -> dict[str, float]:
         "spent": _SPENT[1] if rules.spent is None else int(rules.spent),
         "asks": _ALWAYS if rules.asks is None else rules.asks,
         "show": rules.show or 0,
+        "at_once": rules.at_once,
         "questions": rules.questions,
         "unanswered": rules.unanswered,
         "first": _FIRST.index(rules.first),

@@ -38,6 +38,7 @@ class ControlRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             afterwards, without a report; None: ask them all first.
         asks: questions altogether, after which nothing more is asked, once there is an output; except of a
             human who would rather be asked, see ``keep``. None for no such limit.
+        at_once: questions that it asks in one message at most.
         first: the side that leads after the first output: the agent (``ask``), the human
             (``yield``), or the human only if they have said something unasked by then (``follow``).
         gain: the smallest rise of utility that counts as a gain.
@@ -64,6 +65,7 @@ class ControlRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     unanswered: int = 2
     show: int | None = None
     asks: int | None = None
+    at_once: int = 1
     first: First = "yield"
     gain: float = 0.01
     persist: int = 1
@@ -80,7 +82,15 @@ class ControlRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     def __post_init__(self) -> None:
         if (
             min(self.least, self.questions, self.gain, self.pace) < 0
-            or min(self.unanswered, self.persist, self.insist, self.window, self.tolerance) < 1
+            or min(
+                self.unanswered,
+                self.at_once,
+                self.persist,
+                self.insist,
+                self.window,
+                self.tolerance,
+            )
+            < 1
             or (self.keep is not None and self.keep < 1)
             or min(self.show or 0, self.asks or 0) < 0
         ):

@@ -76,10 +76,16 @@ class Question(msgspec.Struct, frozen=True):
     Attributes:
         text: ends in a question mark, by which an agent's question is known.
         first: worth asking before there is any output; a two-stage agent does.
+        further: the questions after it, of the same kind, that may be asked in the same message.
     """
 
     text: str
     first: bool = False
+    further: tuple[str, ...] = ()
+
+    def asked(self, questions: int) -> str:
+        """Its text, with at most so many questions in all."""
+        return " ".join((self.text, *self.further[: questions - 1]))
 
 
 class Planner(Protocol[K]):
@@ -173,7 +179,7 @@ class RuleAgent(Generic[K]):
             return "message"
         return "act" if _nudged_in_vain(view) else "wait"
 
-    async def message(self, view: View) -> Decision:
+    async def message(self, view: View, *, questions: int = 1) -> Decision:
         """A question before the first output; a report and the next question after it."""
         known = self._known.on(view)
         if (meant := explained(view)) is not None:
@@ -181,10 +187,12 @@ class RuleAgent(Generic[K]):
         if view.own_snapshot is None:
             words = words_of(view)
             question = self._planner.question(known, words)
-            return Decision((Say(question.text if question else words.choice(_ANYTHING)),))
-        return Decision((Say(self._announcement(view, known, updated=unannounced(view))),))
+            text = question.asked(questions) if question else words.choice(_ANYTHING)
+            return Decision((Say(text),))
+        said = self._announcement(view, known, updated=unannounced(view), questions=questions)
+        return Decision((Say(said),))
 
-    async def ask(self, view: View) -> Decision | None:
+    async def ask(self, view: View, *, questions: int = 1) -> Decision | None:
         """The last question once more if it was not understood, or one that is worth asking before any output."""
         if (meant := explained(view)) is not None:
             return meant
@@ -192,7 +200,7 @@ class RuleAgent(Generic[K]):
         if question is None or not question.first:
             return None
         draft = f"{words_of(view).choice(_DRAFT)} " if unannounced(view) else ""
-        return Decision((Say(f"{draft}{question.text}"),))
+        return Decision((Say(f"{draft}{question.asked(questions)}"),))
 
     async def report(self, view: View, *, final: bool) -> Decision:
         """A report without a question."""
@@ -215,12 +223,13 @@ class RuleAgent(Generic[K]):
             return 0.0
         return self._planner.estimate(self._known.on(view))
 
-    def _announcement(self, view: View, known: K, *, updated: bool) -> str:
-        """A report with the next question."""
+    def _announcement(self, view: View, known: K, *, updated: bool, questions: int = 1) -> str:
+        """A report with the next questions."""
         words, standing = words_of(view), _standing(view, updated=updated)
         said = self._planner.report(known, words, standing)
         question = self._planner.question(known, words)
-        return f"{said} {question.text if question else self._end(standing, words)}".rstrip()
+        end = question.asked(questions) if question else self._end(standing, words)
+        return f"{said} {end}".rstrip()
 
     def _end(self, standing: Standing, words: Random) -> str:
         """The end of a report without a question."""

@@ -294,6 +294,7 @@ def _manners(persona: Persona) -> Iterator[str]:
     rates = (
         (persona.questions, "put what you say as a question"),
         (persona.queries, "if you are asked something, first ask back what is meant"),
+        (persona.overlooks, "of several questions in one message, answer the first only"),
         (persona.repeats, "say once more what you said last, since nothing came of it"),
         (persona.refuses, "turn down an offer or a request for approval, without a reason"),
         (

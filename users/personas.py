@@ -85,6 +85,7 @@ class Persona(msgspec.Struct, frozen=True, kw_only=True):
         untold: wishes that it does not mention if the output shows nothing wrong.
         ambiguous: share of what it says that can be read in more than one way.
         mishears: share of questions that it takes for another one.
+        overlooks: share of the further questions in a message that it leaves unanswered.
         contentment: share of what it wants at which it is satisfied.
         questions: share of its messages that begin with a question, and of its answers that end with one.
         queries: share of questions to which it first asks back what is meant.
@@ -109,6 +110,7 @@ class Persona(msgspec.Struct, frozen=True, kw_only=True):
     untold: Annotated[int, msgspec.Meta(ge=0)] = 0
     ambiguous: _Share = 0.0
     mishears: _Share = 0.0
+    overlooks: _Share = 0.25
     contentment: _Share = 1.0
     questions: _Share = 0.45
     queries: _Share = 0.1
@@ -158,6 +160,7 @@ PERSONAS: Mapping[str, Persona] = {
             vague=0.4,
             ambiguous=0.3,
             mishears=0.15,
+            overlooks=0.5,
             contentment=0.7,
             corrects=0.1,
             asides=0.1,

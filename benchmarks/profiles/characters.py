@@ -77,14 +77,18 @@ class Planted:
             return "act"
         return await self._mind.plan(view)
 
-    async def message(self, view: View) -> Decision:
+    async def message(self, view: View, *, questions: int = 1) -> Decision:
         """The other's message, spoilt."""
         taken = await self._taken(view)
-        return self._spoilt(await self._mind.message(view), view) if taken is None else taken
+        return (
+            self._spoilt(await self._mind.message(view, questions=questions), view)
+            if taken is None
+            else taken
+        )
 
-    async def ask(self, view: View) -> Decision | None:
+    async def ask(self, view: View, *, questions: int = 1) -> Decision | None:
         """The other's question."""
-        return await self._mind.ask(view)
+        return await self._mind.ask(view, questions=questions)
 
     async def report(self, view: View, *, final: bool) -> Decision:
         """The other's report, spoilt."""

@@ -246,6 +246,9 @@ def hear(view: View, finds: Finds) -> Known:
                 facts = (answer,) if answer is not None else ()
             settled = is_deferral(said.text) or is_accepted(said.text)
             silent = not facts and not settled
+            if is_deferral(said.text):  # of several questions: the others may be asked again
+                for topic in pending[1:]:
+                    asked[topic] -= 1
             if not settled:
                 answered = {fact.topic for fact in facts}
                 unread.update(topic for topic in pending if topic not in answered)

@@ -265,16 +265,20 @@ class Adviser:
         return None if text == view.snapshot_text else Decision((Submit(text),))
 
     def question(self, known: Known, words: Random) -> Question | None:
-        """A topic that is open; else one on which the answer was vague or not followed, once more."""
+        """The topics that are open, and those on which the answer was vague or not followed, once more."""
+        open_: list[tuple[Topic, str]] = []
         for topic in _ORDER:
             times = known.asked.get(topic, 0)
             fact = known.wishes.get(topic)
-            if self._habits.level and topic in known.unread and times < 2:
-                return Question(FOLLOW_UPS.say(topic, words), first=topic in _FIRST)
-            if self._habits.level and fact is not None and not fact.sure and times < 2:
-                return Question(FOLLOW_UPS.say(topic, words), first=topic in _FIRST)
-            if fact is None and not times:
-                return Question(QUESTIONS.say(topic, words), first=topic in _FIRST)
+            unsure = topic in known.unread or (fact is not None and not fact.sure)
+            if self._habits.level and unsure and times < 2:
+                open_.append((topic, FOLLOW_UPS.say(topic, words)))
+            elif fact is None and not times:
+                open_.append((topic, QUESTIONS.say(topic, words)))
+        if open_:
+            first = open_[0][0] in _FIRST
+            further = tuple(text for topic, text in open_[1:] if (topic in _FIRST) is first)
+            return Question(open_[0][1], first=first, further=further)
         again = (one for one in _FIGURES if one in known.shown and known.asked.get(one, 0) < 2)
         topic_again = next(again, None) if self._habits.goals else None
         return None if topic_again is None else Question(QUESTIONS.say(topic_again, words))

@@ -216,7 +216,12 @@ class FinanceClient:
         asked = state.asked
         if not asked:
             return self.comment(state, persona, words) or _ALL
-        topic = asked[0]
+        first = self._answer(state, asked[0], persona, words)
+        rest = [one for one in asked[1:] if words.random() >= persona.overlooks]
+        return " ".join((first, *(self._say_first(state, one, persona, words) for one in rest)))
+
+    def _answer(self, state: Client, topic: Topic, persona: Persona, words: Random) -> str:
+        asked = state.asked
         if words.random() < persona.mishears:
             others = [one for one in TOPICS if one not in asked]
             topic = words.choice([one for one in others if one not in state.told] or others)

@@ -83,7 +83,7 @@ class TravelKnowledge(msgspec.Struct, frozen=True):
         wishes: the wishes for the trip, from the request and the messages.
         drafted: the wishes that the agent's last plan was made for; None before there is one.
         asked: the slots that the agent has asked about.
-        unclear: the slot that it has just asked about for the first time, if the answer said nothing about it.
+        unclear: the slots that it has just asked about for the first time, and the answer said nothing about.
         heard: all facts heard so far, in messages.
         news: the facts heard since the agent's last message.
         finds: the results of its searches.
@@ -94,7 +94,7 @@ class TravelKnowledge(msgspec.Struct, frozen=True):
     wishes: Knowledge
     drafted: Knowledge | None
     asked: frozenset[Slot]
-    unclear: Slot | None
+    unclear: tuple[Slot, ...]
     heard: tuple[Fact, ...]
     news: tuple[Fact, ...]
     finds: Finds
@@ -126,17 +126,12 @@ class TravelPlanner:
         """Reads the messages, and the outcomes of searches since the last call."""
         self._finds.take_in(self._outcomes.fresh(view))
         drafted = drafted_on(view)
-        asked = [
-            slot
-            for message in view.messages
-            if message.actor == view.me
-            for slot in understand_question(message.text)
-        ]
+        asked = _asked(view)
         return TravelKnowledge(
             wishes=_wishes(view),
             drafted=None if drafted is None else _wishes(view, until=drafted),
             asked=frozenset(asked),
-            unclear=asked[-1] if asked and _is_unclear(view, asked) else None,
+            unclear=_unclear(view, asked),
             heard=_heard(view, 0),
             news=_heard(view, _last_word(view)),
             finds=self._finds,
@@ -168,13 +163,14 @@ class TravelPlanner:
     def question(self, known: TravelKnowledge, words: Random) -> Question | None:
         """The next question about an unmentioned wish, or the last question once more."""
         open_slots = known.wishes.open_slots
-        if self._habits.level and known.unclear is not None and known.unclear in open_slots:
-            text = f"{words.choice(_AGAIN)} {ask(known.unclear, words)}"
-            return Question(text, first=known.unclear in _ESSENTIAL)
-        slot = next((s for s in _ORDER if s in open_slots and s not in known.asked), None)
-        if slot is None and self._habits.goals and known.revised:
-            return Question(ask("generic", words))
-        return None if slot is None else Question(ask(slot, words), first=slot in _ESSENTIAL)
+        again = [s for s in known.unclear if s in open_slots] if self._habits.level else []
+        slots = [*again, *(s for s in _ORDER if s in open_slots and s not in known.asked)]
+        if not slots:
+            more = self._habits.goals and known.revised
+            return Question(ask("generic", words)) if more else None
+        opening = f"{words.choice(_AGAIN)} " if again else ""
+        text, *further = (ask(slot, words) for slot in slots)
+        return Question(f"{opening}{text}", first=slots[0] in _ESSENTIAL, further=tuple(further))
 
     def estimate(self, known: TravelKnowledge) -> float:
         """By the wishes that are known and met; common sense is taken for granted."""
@@ -257,15 +253,34 @@ def _heard(view: View, after: int) -> tuple[Fact, ...]:
     return tuple(facts.values())
 
 
-def _is_unclear(view: View, asked: Sequence[Slot]) -> bool:
-    """Whether the answer to the last question, which was asked once, told nothing of it."""
+def _asked(view: View) -> list[Slot]:
+    """The slots that the agent has asked about; of several questions that were waved away, the first."""
+    asked: list[Slot] = []
+    latest: tuple[Slot, ...] = ()
+    for message in view.messages:
+        if message.actor == view.me:
+            latest = understand_question(message.text)
+            asked.extend(latest)
+        elif len(latest) > 1 and _waves_away(message.text):
+            del asked[1 - len(latest) :]
+            latest = latest[:1]
+    return asked
+
+
+def _waves_away(text: str) -> bool:
+    """Whether a message leaves all that was asked to the agent."""
+    return is_deferral(text) and not understand_message(text)
+
+
+def _unclear(view: View, asked: Sequence[Slot]) -> tuple[Slot, ...]:
+    """The slots of the last questions, asked about once, that the answer told nothing of."""
     answers = [m.text for m in view.messages if m.version > _last_word(view)]
-    if not answers or asked[-1] == "generic" or asked.count(asked[-1]) > 1:
-        return False
-    return not any(
-        is_deferral(text) or asked[-1] in {fact.slot for fact in understand_message(text)}
-        for text in answers
-    )
+    if not answers or any(map(_waves_away, answers)):
+        return ()
+    own = [understand_question(m.text) for m in view.messages if m.actor == view.me]
+    told = {fact.slot for text in answers for fact in understand_message(text)}
+    last = next(filter(None, reversed(own)), ())
+    return tuple(s for s in last if s != "generic" and asked.count(s) == 1 and s not in told)
 
 
 def _wishes(view: View, until: int | None = None) -> Knowledge:
@@ -280,7 +295,7 @@ def _wishes(view: View, until: int | None = None) -> Knowledge:
             asked = understand_question(message.text)
         elif message.text != request:
             facts = understand_message(message.text)
-            if not facts and is_deferral(message.text):
-                facts = tuple(Fact(slot, ANY) for slot in asked if slot != "generic")
+            if _waves_away(message.text):
+                facts = tuple(Fact(slot, ANY) for slot in asked[:1] if slot != "generic")
             known = learn(known, facts)
     return known

@@ -328,6 +328,14 @@ class Traveller:
         if state.asked and others and words.random() < persona.mishears:
             said = _put(others[0], state, persona, words)
             return mistaken(name_of(others[0].slot), said, words)
+        asked = [slot for slot in state.asked if slot != "generic"]
+        if len(asked) > 1:
+            heard = [s for n, s in enumerate(asked) if not n or words.random() >= persona.overlooks]
+            held = {fact.slot: fact for fact in state.wishes}
+            parts = [
+                _put(held.get(s) or Fact(s, ANY), state, persona, words, asked=True) for s in heard
+            ]
+            return " ".join(parts)
         fact = next((f for f in state.wishes if f.slot in state.asked), None)
         if fact is None and "generic" in state.asked:
             fact = next(iter(state.untold), None)

@@ -399,7 +399,7 @@ class TutorAgent:
             return "message"
         return "act" if nudged(view) else "wait"
 
-    async def message(self, view: View) -> Decision:
+    async def message(self, view: View, *, questions: int = 1) -> Decision:
         """A message with a task for the student."""
         if (meant := explained(view)) is not None:
             return meant
@@ -407,7 +407,7 @@ class TutorAgent:
         said = _joined(script) or TEACHING.say("done", words_of(view))
         return Decision((*script.teaches, Say(said)))
 
-    async def ask(self, view: View) -> Decision | None:
+    async def ask(self, view: View, *, questions: int = 1) -> Decision | None:
         """None: a tutor's questions are part of a lesson."""
         return None
 

@@ -29,6 +29,7 @@ class Mind:
     def __init__(self, intent: Intent = "message", question: Decision | None = None) -> None:
         self.intent = intent
         self.question = question
+        self.questions: list[int] = []
 
     async def step(self, view: View, *, alone: bool) -> Decision:
         raise AssertionError("an adaptive agent works in two stages")
@@ -36,10 +37,12 @@ class Mind:
     async def plan(self, view: View) -> Intent:
         return self.intent
 
-    async def message(self, view: View) -> Decision:
+    async def message(self, view: View, *, questions: int = 1) -> Decision:
+        self.questions.append(questions)
         return ASKED
 
-    async def ask(self, view: View) -> Decision | None:
+    async def ask(self, view: View, *, questions: int = 1) -> Decision | None:
+        self.questions.append(questions)
         return self.question
 
     async def report(self, view: View, *, final: bool) -> Decision:
@@ -220,6 +223,13 @@ async def test_it_asks_on_after_a_draft_that_it_shows_early(
     )
     decision = await agent.decide(played(steps))
     assert Decision(tuple(v for v in decision.verbs if not isinstance(v, Note))) == does
+
+
+@pytest.mark.parametrize("steps", ["h", "hqhd"])
+async def test_it_asks_as_many_questions_in_one_message_as_the_rules_say(steps: str) -> None:
+    mind = Mind(question=QUESTION)
+    await Adaptive(mind, ControlRules(show=1, at_once=3)).decide(played(steps))
+    assert mind.questions == [3]
 
 
 def test_whoever_answers_is_asked_so_much_and_whoever_would_rather_not_lead_is_asked_on() -> None:

@@ -25,11 +25,11 @@ class Mind:
         self.asked.append("plan")
         return self.intent
 
-    async def message(self, view: View) -> Decision:
+    async def message(self, view: View, *, questions: int = 1) -> Decision:
         self.asked.append("message")
         return Decision((Say("hello"),))
 
-    async def ask(self, view: View) -> Decision | None:
+    async def ask(self, view: View, *, questions: int = 1) -> Decision | None:
         return None
 
     async def report(self, view: View, *, final: bool) -> Decision:

@@ -32,10 +32,10 @@ class Mind:
     async def plan(self, view: View) -> Intent:
         return "act"
 
-    async def message(self, view: View) -> Decision:
+    async def message(self, view: View, *, questions: int = 1) -> Decision:
         return NOTHING
 
-    async def ask(self, view: View) -> Decision | None:
+    async def ask(self, view: View, *, questions: int = 1) -> Decision | None:
         return None
 
     async def report(self, view: View, *, final: bool) -> Decision:

@@ -97,13 +97,13 @@ class JudgedTutor:
         """The tutor's plan."""
         return await self._mind.plan(view)
 
-    async def message(self, view: View) -> Decision:
+    async def message(self, view: View, *, questions: int = 1) -> Decision:
         """The tutor's message, with its lessons."""
-        return await self._credited(view, await self._mind.message(view))
+        return await self._credited(view, await self._mind.message(view, questions=questions))
 
-    async def ask(self, view: View) -> Decision | None:
+    async def ask(self, view: View, *, questions: int = 1) -> Decision | None:
         """The tutor's question."""
-        return await self._mind.ask(view)
+        return await self._mind.ask(view, questions=questions)
 
     async def report(self, view: View, *, final: bool) -> Decision:
         """The tutor's report, with its lessons."""

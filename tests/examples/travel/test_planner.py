@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from random import Random
 
+import anyio
 import msgspec
 import pytest
 from duolog.agents.habits import USUAL
@@ -13,7 +14,7 @@ from duolog.engine.codec import digest
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import JSON, MessageSent, Role, SessionOpened, SnapshotTaken
 from duolog.engine.records import Draft
-from duolog.engine.session.decisions import Decision
+from duolog.engine.session.decisions import Decision, Say
 from duolog.engine.session.view import View
 from duolog.examples.travel.actions import ACTIONS
 from duolog.examples.travel.data.dataset import load_dataset
@@ -22,7 +23,7 @@ from duolog.examples.travel.data.tables import Accommodation, Attraction, Restau
 from duolog.examples.travel.data.world.generator import World
 from duolog.examples.travel.evaluation import evaluate
 from duolog.examples.travel.language.facts import ANY, Fact, facts_of
-from duolog.examples.travel.language.messages import say_fact
+from duolog.examples.travel.language.messages import say_fact, understand_question
 from duolog.examples.travel.language.plans import edit_plan, failed_by, keep_plan
 from duolog.examples.travel.language.profiles import understand_preferences
 from duolog.examples.travel.plan.plan import BLANK, Plan
@@ -36,7 +37,7 @@ from duolog.examples.travel.planner.knowledge import (
 from duolog.examples.travel.planner.planner import needed_searches, plan_trip
 from duolog.examples.travel.planner.reading import plan_cost, route_of, stays, visited
 from duolog.examples.travel.planner.routes import even_nights, journeys, transfers
-from duolog.examples.travel.rule_agent import TravelPlanner
+from duolog.examples.travel.rule_agent import TravelPlanner, travel_agent
 from duolog.testing import by, records_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -420,3 +421,37 @@ def test_an_agent_keeps_what_a_human_has_changed_in_its_plan() -> None:
     assert work(("agent", text)) is not None
     assert work(("agent", text), ("human", changed), ("agent", text)) is not None
     assert work(("agent", text), ("human", "I give up.")) is not None
+
+
+def test_several_questions_in_one_message_are_asked_again_as_far_as_the_answer_leaves_them_open() -> (
+    None
+):
+    instance, *_ = first_failing("room_type")
+
+    async def asked(*talk: str) -> list[str]:
+        """The slots of the next message, after an agent's and a human's in turn."""
+        facts: list[Draft] = [by("human", MessageSent(text=instance.request), actor="user")]
+        for number, text in enumerate(talk):
+            role: Role = "human" if number % 2 else "agent"
+            facts.append(by(role, MessageSent(text=text), actor="user" if number % 2 else role))
+        view = View("agent", "agent", seed=1)
+        for record in records_of(OPENED, *facts):
+            view.feed(record)
+        decision = await travel_agent(USUAL).message(view, questions=3)
+        (said,) = decision.verbs
+        assert isinstance(said, Say)
+        return list(understand_question(said.text))
+
+    async def check() -> None:
+        three = "How many people are travelling? What is your budget? Which type of room?"
+        first = await asked()
+        assert len(first) == 3
+        assert await asked(three, "There will be 4 of us. Private rooms, please.") == [
+            "cities",
+            "budget",
+            "house_rule",
+        ]
+        assert "budget" in await asked(three, "You decide.")
+        assert "people" not in await asked(three, "You decide.")
+
+    anyio.run(check)

@@ -51,10 +51,10 @@ class Tutor:
     async def plan(self, view: View) -> Intent:
         return "message"
 
-    async def message(self, view: View) -> Decision:
+    async def message(self, view: View, *, questions: int = 1) -> Decision:
         return self._decision
 
-    async def ask(self, view: View) -> Decision | None:
+    async def ask(self, view: View, *, questions: int = 1) -> Decision | None:
         return self._decision
 
     async def report(self, view: View, *, final: bool) -> Decision:
