@@ -218,7 +218,7 @@ class RuleAgent(Generic[K]):
         return self._work.on(view) or _DONE
 
     def estimate(self, view: View) -> float | None:
-        """The planner's estimate; 0 while there is no output."""
+        """The planner's estimate; 0 before the first output."""
         if view.snapshot is None:
             return 0.0
         return self._planner.estimate(self._known.on(view))

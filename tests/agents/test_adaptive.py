@@ -206,7 +206,7 @@ def test_it_asks_before_the_first_output_where_the_rules_say_so() -> None:
         ("h", QUESTION, ASKED),
         ("hqh", QUESTION, WORK),  # a draft, on one answer
         ("hqhd", QUESTION, QUESTION),  # and the next question with it, without a report
-        ("hqhd", None, ASKED),  # nothing else matters so much: a report, and what is left to ask
+        ("hqhd", None, ASKED),  # nothing else matters so much: a report, and further questions
         ("hqhdqh", QUESTION, QUESTION),
         ("hqhdqhqh", QUESTION, REPORTED),  # three were asked
         ("hqvdqv", QUESTION, REPORTED),  # two were waved away
