@@ -56,6 +56,18 @@ async def run(one: Session) -> list[Record]:
         return await records(log, one.id)
 
 
+KEPT: dict[Cell, list[Record]] = {}
+"""Sessions that several tests look at."""
+
+
+async def play(agent: str, user: str, instance: int = 0, seed: int = 7) -> list[Record]:
+    """The records of a session, which is played once."""
+    cell = Cell(agent=agent, user=user, instance=str(instance), seed=seed)
+    if cell not in KEPT:
+        KEPT[cell] = await run(TASK.session(cell, Setting()))
+    return KEPT[cell]
+
+
 def utilities(trace: Iterable[Record]) -> list[float]:
     scored = [record.event for record in trace if record.kind == "UtilityScored"]
     return [e.value for e in scored if isinstance(e, UtilityScored) and e.value is not None]
@@ -71,7 +83,7 @@ def test_a_data_set_that_is_not_there_is_refused() -> None:
 
 
 async def test_an_automated_run_plans_from_the_request_alone() -> None:
-    trace = await run(session("auto", NOBODY))
+    trace = await play("auto", NOBODY)
     kinds = {record.kind for record in trace}
     assert "SnapshotTaken" in kinds
     assert "MessageSent" not in kinds
@@ -86,7 +98,7 @@ async def test_an_automated_run_plans_from_the_request_alone() -> None:
 @pytest.mark.parametrize("user", PERSONAS)
 async def test_every_pair_comes_to_an_end_of_its_own(agent: str, user: str) -> None:
     for instance in range(4):
-        trace = await run(session(agent, user, instance))
+        trace = await play(agent, user, instance)
         closed = [record for record in trace if record.kind == "SessionClosed"]
         closing = closed[0].event
         assert isinstance(closing, SessionClosed)
@@ -96,9 +108,9 @@ async def test_every_pair_comes_to_an_end_of_its_own(agent: str, user: str) -> N
 
 @pytest.mark.slow
 async def test_collaboration_is_worth_more_than_the_request_alone() -> None:
-    alone = [utilities(await run(session("auto", NOBODY, i)))[-1] for i in range(6)]
+    alone = [utilities(await play("auto", NOBODY, i))[-1] for i in range(6)]
     for agent in ("one-stage", "two-stage"):
-        together = [utilities(await run(session(agent, "proactive", i)))[-1] for i in range(6)]
+        together = [utilities(await play(agent, "proactive", i))[-1] for i in range(6)]
         assert sum(together) > sum(alone) + 0.5
 
 
@@ -108,8 +120,8 @@ async def test_who_asks_first_drafts_later_and_better() -> None:
         drafted = next(record.time for record in trace if record.kind == "SnapshotTaken")
         return drafted, utilities(trace)[0]
 
-    one = [first(await run(session("one-stage", "feedback", i))) for i in range(9)]
-    two = [first(await run(session("two-stage", "feedback", i))) for i in range(9)]
+    one = [first(await play("one-stage", "feedback", i)) for i in range(9)]
+    two = [first(await play("two-stage", "feedback", i)) for i in range(9)]
     assert all(a[0] < b[0] for a, b in zip(one, two, strict=True))
     assert sum(a[1] for a in one) < sum(b[1] for b in two)
 
@@ -129,7 +141,7 @@ async def test_the_user_tells_one_wish_at_a_time_and_never_in_the_words_of_the_p
 
 
 async def test_ratings_come_from_the_user_before_it_hands_over() -> None:
-    trace = await run(session("one-stage", "proactive"))
+    trace = await play("one-stage", "proactive")
     ratings = [record for record in trace if record.kind == "ProgressRated"]
     assert len(ratings) >= 2
     assert {record.actor for record in ratings} == {"user"}
@@ -143,7 +155,7 @@ async def test_the_demo_shows_that_concurrency_is_real() -> None:
     is outdated."""
     overtaken = refused = 0
     for instance in range(30):
-        for record in await run(session("one-stage", "proactive", instance)):
+        for record in await play("one-stage", "proactive", instance):
             event = record.event
             overtaken += isinstance(event, DraftDropped) and record.role == "human"
             refused += isinstance(event, ActionTaken) and event.name == "submit"
@@ -248,7 +260,7 @@ def test_the_rules_play_on_the_benchmarks_own_instances(
 
 
 async def test_a_traveller_alone_plans_with_the_rows_that_they_read() -> None:
-    trace = await run(session("human-alone", "proactive", 1))
+    trace = await play("human-alone", "proactive", 1)
     drafts = [r.event for r in trace if isinstance(r.event, SnapshotTaken)]
     plan = text_of(drafts[-1].content)
     found = [r.event.observation for r in trace if isinstance(r.event, ActionResolved)]
@@ -276,7 +288,7 @@ def as_table(observation: JSON) -> Table:
 async def test_what_changed_is_told_before_anybody_is_satisfied() -> None:
     changed = 0
     for instance in range(12):
-        trace = await run(session("two-stage", "feedback", instance, seed=31))
+        trace = await play("two-stage", "feedback", instance, seed=31)
         people: list[int] = []
         for record in trace:
             event = record.event
