@@ -21,9 +21,9 @@ from duolog.scoring.trajectory.points import Trajectory
 
 __all__ = ("AT_ONCE", "Played", "load", "log_of", "play", "scored")
 
-AT_ONCE: Final = 2
-"""Sessions that are played at once: rules wait for nothing, and the fewer there are, the more events are written
-together; with 16, a session costs a quarter more.
+AT_ONCE: Final = 1
+"""Sessions that are played at once: rules wait for nothing, and the fewer there are, the more events of each are
+written together. With 16, a session costs a quarter more.
 """
 
 Played: TypeAlias = Mapping[tuple[str, str], Mapping[str, Trajectory]]
