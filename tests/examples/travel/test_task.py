@@ -159,6 +159,8 @@ async def test_the_demo_shows_that_concurrency_is_real() -> None:
             event = record.event
             overtaken += isinstance(event, DraftDropped) and record.role == "human"
             refused += isinstance(event, ActionTaken) and event.name == "submit"
+        if overtaken and refused:
+            break
     assert overtaken
     assert refused
 
