@@ -21,6 +21,7 @@ from duolog.engine.log.contract import Store
 from duolog.engine.log.open import open_log
 from duolog.engine.records import Record
 from duolog.testing.postgres_server import PostgresServer
+from forked import Forked
 
 pytestmark = pytest.mark.slow  # these tests start programs
 
@@ -47,8 +48,9 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 def kill_while_writing(url: str, seed: str, random: Random) -> list[Acknowledged]:
     """Runs a writer, kills it at a random instant after some appends, and gives what it had acknowledged."""
-    process = subprocess.Popen(
-        [sys.executable, WORKER, "write_for_ever", url, seed],
+    process = Forked(
+        ["-P", "-m", WORKER.stem, "write_for_ever", url, seed],
+        environment={**os.environ, "PYTHONPATH": str(WORKER.parent)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
