@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ import pytest
 from duolog.engine.log.leases import Leasing
 from duolog.engine.log.open import open_log
 from duolog.engine.records import Record
+from forked import Forked
 
 PROGRAM = Path(__file__).parent / "scripts" / "duolog_elsewhere.py"
 
@@ -46,7 +46,7 @@ class Machine:
 
     def __init__(self, arguments: Sequence[str], errors: Path, skew: float, lasts: float) -> None:
         times = (str(skew), str(lasts))
-        self._command = [sys.executable, "-P", str(PROGRAM), *times, *arguments]
+        self._command = ["-P", "-m", PROGRAM.stem, *times, *arguments]
         self._errors = errors
         self.kills = 0
         self.start()
@@ -54,7 +54,8 @@ class Machine:
     def start(self) -> None:
         """Starts it."""
         with self._errors.open("ab") as errors:
-            self.process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL, stderr=errors)
+            environment = {**os.environ, "PYTHONPATH": str(PROGRAM.parent)}
+            self.process = Forked(self._command, environment=environment, stderr=errors.fileno())
 
     def kill(self) -> None:
         """Kills it, as a loss of power does."""
