@@ -27,7 +27,7 @@ from .data.tables import Sandbox, Trip
 from .evaluation import Variant, evaluate
 from .language.facts import ANY, Fact
 from .language.hints import hinted
-from .language.messages import understand_message
+from .language.messages import understand_message, understand_question
 from .plan.plan import Plan
 from .plan.text import PlanConverter, parse_plan, read_plan
 from .rule_agent import travel_agent
@@ -306,10 +306,11 @@ def find_strange_wishes(said: Utterance) -> Iterator[Fault]:
 
 
 def find_too_much(said: Utterance) -> Iterator[Fault]:
-    """Several wishes in one message, none of which was told before."""
+    """Several wishes in one message, none of which was told before or asked about."""
     wishes = set(wishes_of(said.profile))
-    told = {fact.slot for text in said.before for fact in understand_message(text)}
-    fresh = [f.slot for f in understand_message(said.text) if f in wishes and f.slot not in told]
+    due = {fact.slot for text in said.before for fact in understand_message(text)}
+    due |= {slot for text in said.known for slot in understand_question(text)}
+    fresh = [f.slot for f in understand_message(said.text) if f in wishes and f.slot not in due]
     if len(fresh) >= _AT_ONCE:
         yield Fault("several at once", f"tells {', '.join(fresh)} in one message")
 

@@ -167,7 +167,11 @@ async def test_its_message_is_one_line_without_wrapping(reply: str, text: str) -
     decision = await mind(answers).compose(view(QUESTION), PROACTIVE, "answer")
     assert decision == Decision((Say(text),))
     assert answers.purposes == ["answer"]
-    for rule in ("One thing at a time", "Never make anything up", "Never copy a sentence"):
+    for rule in (
+        "Tell only what you were asked for",
+        "Never make anything up",
+        "Never copy a sentence",
+    ):
         assert rule in answers.prompts[0]
 
 

@@ -218,6 +218,8 @@ def test_several_wishes_at_once_are_flagged() -> None:
     [fault] = find_too_much(said(text))
     assert fault.detail == "tells people, budget in one message"
     assert list(find_too_much(said(text, before=("There will be 2 of us.",)))) == []
+    asked = "How many of you will be going? What is your budget?"
+    assert list(find_too_much(said(text, asked))) == []  # who is asked for both may tell both
 
 
 @pytest.mark.slow
