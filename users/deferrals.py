@@ -35,7 +35,11 @@ def say_deferral(words: Random) -> str:
     return words.choice(DEFERRALS)
 
 
-@lru_cache(maxsize=1024)
 def is_deferral(text: str) -> bool:
     """Whether a message leaves a decision to the other, instead of stating something."""
+    return _defers(text)
+
+
+@lru_cache(maxsize=1024)
+def _defers(text: str) -> bool:
     return _DEFERRING.search(text.lower().replace("’", "'")) is not None
