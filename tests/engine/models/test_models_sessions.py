@@ -97,8 +97,11 @@ def each_in_twenty(seed: int) -> Callable[[int, Body], Fault | None]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("ids", "least"),
-    [(IDS[:3], 2), pytest.param(IDS, 10, marks=pytest.mark.soak)],
+    ("ids", "enough", "seeds", "least"),
+    [
+        (IDS[:3], 12, (692, 814), 2),
+        pytest.param(IDS, 25, (4, 3), 10, marks=pytest.mark.soak),
+    ],
     ids=["some", "all"],
 )
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
@@ -106,12 +109,14 @@ async def test_faults_lose_no_session_and_are_all_in_the_log(
     openai_server: OpenAIServer,
     stream: bool,
     ids: list[str],
+    enough: int,
+    seeds: tuple[int, int],
     least: int,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     server = openai_server
-    server.answer = answer
-    server.fault = each_in_twenty(3 if stream else 4)
+    server.answer = partial(answer, enough=enough)
+    server.fault = each_in_twenty(seeds[stream])
     # Only what is never answered times out, however slow the machine.
     terms = msgspec.structs.replace(QUICK, timeout=10.0)
     models = Models(LiteLLMModel(api_base=server.url, stream=stream), terms=terms)
@@ -136,7 +141,7 @@ async def test_faults_lose_no_session_and_are_all_in_the_log(
                 assert call.cost == pytest.approx(cost)
             else:
                 assert call.cost is None
-        sent = [usage(body, answer(body)) for body in server.requests]
+        sent = [usage(body, server.answer(body)) for body in server.requests]
         spent = await spending(log)
         assert spent == models.statistics().spent
         assert spent.calls == len(recorded)
