@@ -27,6 +27,8 @@ from talkers import a_conversation, answer, answering
 
 SESSIONS = 6
 CONCURRENCY = 3
+ENOUGH = 12
+"""Steps after which a user has had enough, so that conversations are short."""
 
 PROGRAM = """
 import sys
@@ -93,7 +95,7 @@ async def test_killed_in_the_middle_it_ends_as_it_would_have(
         if kills and len(server.requests) > kills[0]:
             kills.pop(0)
             os.kill(running[-1].pid, signal.SIGKILL)
-        return answer(body)
+        return answer(body, ENOUGH)
 
     server.answer = deadly
     at_kill: list[tuple[int, int]] = []
@@ -122,5 +124,7 @@ async def test_killed_in_the_middle_it_ends_as_it_would_have(
         assert sent.total() - len(sent) <= lost  # as good as nothing was sent twice
         assert (await spending(log)).failures == 0
 
-        await simulate(whole, conversations(Models(ScriptedModel(answering))))
+        await simulate(
+            whole, conversations(Models(ScriptedModel(partial(answering, enough=ENOUGH))))
+        )
         assert await done(log) == await done(whole)
