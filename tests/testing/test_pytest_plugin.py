@@ -234,11 +234,16 @@ def test_runs_at_the_same_time_may_share_a_file(pytester: pytest.Pytester) -> No
     ]
     running = [
         subprocess.Popen(
-            [*command, f"test_{number}.py"], cwd=pytester.path, stdout=subprocess.DEVNULL
+            [*command, f"test_{number}.py"],
+            cwd=pytester.path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
         )
         for number in range(2)
     ]
-    assert [process.wait(300) for process in running] == [0, 0]
+    said = [process.communicate(timeout=300)[0] for process in running]
+    assert [process.returncode for process in running] == [0, 0], "\n".join(said)
     assert sorted(sessions(pytester.path / "kept.db")) == sorted(
         (f"test_{number}.py::test_it[{n}]", "ended") for number in range(2) for n in range(4)
     )

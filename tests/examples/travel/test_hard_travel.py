@@ -235,7 +235,7 @@ def test_an_answer_that_tells_nothing_is_asked_for_once_more() -> None:
     assert "cities" in other.text
     for answer in ("It's three people in total.", "You decide, please."):
         known = planner.know(view_of("agent", ("user", REQUEST), asked, ("user", answer)))
-        assert known.unclear is None
+        assert known.unclear == ()
 
 
 def comments(*said: tuple[str, str]) -> list[str]:

@@ -221,7 +221,7 @@ async def test_the_key_of_the_call_is_not_in_the_record_of_its_failure(
 
 
 async def test_litellm_is_asked_to_use_the_prices_that_it_ships(
-    monkeypatch: pytest.MonkeyPatch,
+    litellm: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("LITELLM_LOCAL_MODEL_COST_MAP", raising=False)
     async with duolog.open("memory://") as log:
