@@ -11,7 +11,7 @@ import msgspec
 from ..agents.external.address import USUAL_TERMS, ExternalTerms
 from ..engine.errors import InvalidInput, SessionNotFound
 from ..engine.events import JSON, SessionOpened
-from ..engine.loading import names_code
+from ..engine.loading import LoadedFrom, names_code
 from ..engine.log.contract import EventLog
 from ..engine.models.clients import RecordedModel
 from ..engine.models.gateway import Models
@@ -161,7 +161,7 @@ class Continuations:
         self._cache = cache
         self._text_actions = frozenset(text_actions)
         self._models: dict[tuple[str, ...], Models] = {}
-        self._tasks: dict[tuple[str, str], FoundTask] = {}
+        self._tasks: dict[tuple[str, LoadedFrom | None], FoundTask] = {}
 
     async def make(
         self,
@@ -278,8 +278,7 @@ class Continuations:
 
     def _found(self, opened: SessionOpened) -> FoundTask:
         """The task of a session, found once: it keeps the instances that it has made."""
-        origin = origins_of(opened).get("task")
-        key = opened.task, repr(origin)
+        key = opened.task, origins_of(opened).get("task")
         if key not in self._tasks:
             self._tasks[key] = recorded_task(opened, self._task, self._dataset)
         return self._tasks[key]

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, final
 
@@ -601,8 +600,6 @@ _VAGUE_INDEX = _by_first_word(_VAGUE)
 _UNSPECIFIC = _PLAIN.union(*(slot.split("/") for phrase in _VAGUE for slot in phrase.split()))
 _LONGEST: Final = 4000
 """Characters of a message that are read."""
-_SHORT: Final = 2000
-"""Most characters of a turn whose labels are kept, with those of the messages before it."""
 _BEFORE: Final = 1000
 """Characters of the agent's message that are read."""
 _ENDING: Final = 400
@@ -625,11 +622,6 @@ def annotate(turn: Turn) -> frozenset[Label] | None:
         The labels; none if the turn does nothing that the labels name. None if the text is in a
         language that the rules do not know.
     """
-    short = len(turn.text) + len(turn.before) + len(turn.said) <= _SHORT
-    return _kept(turn) if short else _annotated(turn)
-
-
-def _annotated(turn: Turn) -> frozenset[Label] | None:
     text = turn.text
     if len(text) > _LONGEST:
         text = f"{text[: _LONGEST // 2]}\n{text[-_LONGEST // 2 :]}"
@@ -660,10 +652,6 @@ def _annotated(turn: Turn) -> frozenset[Label] | None:
     if "vague" in found:
         found -= {"asks", "informs"}
     return frozenset(found)
-
-
-_kept = lru_cache(maxsize=2048)(_annotated)
-"""Simulated people often say the same thing, and each turn is read live and in reports."""
 
 
 def is_vague(text: str) -> bool:

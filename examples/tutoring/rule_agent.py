@@ -442,7 +442,11 @@ class TutorAgent:
         looked_up = checks(memory)
         if looked_up:
             return Decision(looked_up)
-        question = self._first_question() if style == "planned" and not memory.sheet else None
+        question = (
+            _first_question(self._memory, self._habits)
+            if style == "planned" and not memory.sheet
+            else None
+        )
         if not memory.sheet and question is None:
             return Decision((Submit(write_sheet(memory.marked())),))
         if memory.sheet and memory.marked() != memory.items:
@@ -451,9 +455,6 @@ class TutorAgent:
             script = self._scripts.on(view)
             return Decision(script.acts) if script.acts else None
         return None
-
-    def _first_question(self) -> Script | None:
-        return _first_question(self._memory, self._habits)
 
     def _do_homework(self) -> Decision:
         """Solves what is set, and writes it down."""
