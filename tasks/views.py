@@ -28,7 +28,6 @@ __all__ = (
     "in_vain",
     "is_busy",
     "is_working",
-    "last_act",
     "nudged",
     "outcomes",
     "output_before",
@@ -241,18 +240,12 @@ def awaits_reaction(view: View) -> bool:
     return False
 
 
-def last_act(view: View) -> int:
-    """The trace version of the actor's last act; 0 if it has not acted."""
-    return view.last_act
-
-
 def output_before(view: View) -> str:
     """The output at the actor's last act, as text; empty if there was none."""
-    last = last_act(view)
     contents = Contents()
     found: SnapshotTaken | None = None
     for record in view.records:
-        if record.version > last:
+        if record.version > view.last_act:
             break
         event = record.event if record.kind == "SnapshotTaken" else None
         if isinstance(event, SnapshotTaken):

@@ -18,7 +18,7 @@ from ...engine.session.decisions import Act, ChangeProfile, Decision, Submit
 from ...engine.session.view import View
 from ...tasks.phrases import spelled
 from ...tasks.rule_user import HumanAlone, RuleUser, changing
-from ...tasks.views import last_act, output_before
+from ...tasks.views import output_before
 from ...users.judgement import LIKELY, TOLD, UNKNOWN, Felt, compare, first_output, questioned
 from ...users.manner import RETHOUGHT, mistaken
 from ...users.personas import Persona
@@ -276,7 +276,7 @@ class FinanceClient:
         now = _met(state, state.plan, standing=True)
         if not before:
             return first_output(now)
-        since = last_act(view)
+        since = view.last_act
         stated = [m.text for m in view.messages if m.actor != view.me and m.version <= since]
         understood = {one.topic: one.value for text in stated for one in read_understood(text)}
         then = msgspec.structs.replace(state, understood=understood, chances=state.chances_before)

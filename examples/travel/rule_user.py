@@ -25,7 +25,6 @@ from ...tasks.views import (
     Outcomes,
     asked_last,
     changes,
-    last_act,
     output_before,
     own_messages,
     trait,
@@ -394,7 +393,7 @@ class Traveller:
         about = name_of(missing[0]) if missing else ""
         if not state.plan:
             return questioned(about)
-        since, before = last_act(view), output_before(view)
+        since, before = view.last_act, output_before(view)
         now = self._met(state, view, state.plan, view.version)
         if not before:
             return first_output(now)

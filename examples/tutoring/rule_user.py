@@ -23,7 +23,7 @@ from ...engine.session.decisions import (
 )
 from ...engine.session.view import View
 from ...tasks.phrases import spelled
-from ...tasks.views import awaits_reaction, is_busy, last_act, own_messages, words_of
+from ...tasks.views import awaits_reaction, is_busy, own_messages, words_of
 from ...users.judgement import QUESTION, Felt, felt, rated
 from ...users.manner import plain
 from ...users.personas import Persona
@@ -441,7 +441,7 @@ def _own_rule(student: Student, item: Item) -> Component | None:
 
 def _heard(view: View) -> list[str]:
     """The tutor's messages since the student's last act."""
-    since = last_act(view)
+    since = view.last_act
     return [one.text for one in view.messages if one.role == "agent" and one.version > since]
 
 
