@@ -16,7 +16,16 @@ from ..data.tables import Accommodation, Restaurant
 from ..plan.plan import BLANK, DayPlan, Plan
 from .finds import Finds, SearchRequest
 from .knowledge import Knowledge
-from .routes import Journey, Leg, candidates, city_count, even_nights, journeys, transfers
+from .routes import (
+    Journey,
+    Leg,
+    candidates,
+    city_count,
+    even_nights,
+    journeys,
+    leads_back,
+    transfers,
+)
 from .stays import Table, pick_meals, pick_room, room_cost
 
 __all__ = ("Draft", "needed_searches", "next_step", "plan_trip")
@@ -209,7 +218,7 @@ def _needed(known: Knowledge, finds: Finds) -> tuple[tuple[SearchRequest, ...], 
         travel = _not_made(finds, _travel_searches(known, count))
         if travel:
             return travel, None
-        if journeys(known, finds, places, even_nights(known.days - 1, count)):
+        if leads_back(known, finds, places, even_nights(known.days - 1, count)):
             break
     else:  # no way to travel was found: at least say what the first cities offer
         return _not_made(finds, _offers_of(places[: city_count(known)])), None

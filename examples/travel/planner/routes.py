@@ -8,7 +8,7 @@ from itertools import islice
 from math import ceil, inf
 from typing import NamedTuple
 
-from ..data.tables import SEATS, Flight, Route
+from ..data.tables import SEATS, Flight, Mode, Route
 from .finds import Finds
 from .knowledge import Knowledge
 
@@ -19,6 +19,7 @@ __all__ = (
     "city_count",
     "even_nights",
     "journeys",
+    "leads_back",
     "road_line",
     "transfers",
 )
@@ -117,14 +118,36 @@ def journeys(
         nights: per stop.
         saving: take the cheapest of several legs, however long it takes.
     """
-    value = 0.0 if saving else _HOUR
+    circles = _kinds_of_circles(known, finds, cities, nights, 0.0 if saving else _HOUR)
+    found = [circle for kind in circles for circle in islice(kind, _CIRCLES)]
+    through = [Journey(stops, nights, legs) for stops, legs in found]
+    return sorted(through, key=lambda journey: journey.fare if saving else journey.burden)
+
+
+def leads_back(
+    known: Knowledge, finds: Finds, cities: Sequence[str], nights: tuple[int, ...]
+) -> bool:
+    """Whether ``journeys`` finds any."""
+    return any(True for kind in _kinds_of_circles(known, finds, cities, nights, 0.0) for _ in kind)
+
+
+_Way = Callable[[str, str, int], Leg | None]
+_Circle = tuple[tuple[str, ...], tuple[Leg, ...]]
+
+
+def _kinds_of_circles(
+    known: Knowledge, finds: Finds, cities: Sequence[str], nights: tuple[int, ...], hour: float
+) -> list[Iterator[_Circle]]:
+    """The circles by flights and taxis, and those by own car, if an hour of travel is worth so many dollars."""
     people = known.party
-    days = transfers(nights)
 
     @cache
-    def drive(a: str, b: str, day: int) -> Leg | None:
-        route = finds.routes.get((a, b, "self-driving"))
+    def road(a: str, b: str, mode: Mode) -> Leg | None:
+        route = finds.routes.get((a, b, mode))
         return None if route is None else _by_road(route, people)
+
+    def drive(a: str, b: str, day: int) -> Leg | None:
+        return road(a, b, "self-driving")
 
     @cache
     def ride(a: str, b: str, day: int) -> Leg | None:
@@ -132,23 +155,15 @@ def journeys(
         if "no flight" not in known.transportation:
             flights = finds.flights.get((a, b, known.dates[day]), ())
             options += [_by_air(flight, people) for flight in flights]
-        taxi = finds.routes.get((a, b, "taxi"))
-        by_taxi = None if taxi is None else _by_road(taxi, people)
+        by_taxi = road(a, b, "taxi")
         if by_taxi is not None:
             options.append(by_taxi)
-        return min(options, key=lambda leg: leg.fare + value * leg.hours, default=None)
+        return min(options, key=lambda leg: leg.fare + hour * leg.hours, default=None)
 
     if len(nights) > len(cities):
         return []
-    found = list(islice(_circles(known.origin, cities, days, ride), _CIRCLES))
-    if "no self-driving" not in known.transportation:
-        found += islice(_circles(known.origin, cities, days, drive), _CIRCLES)
-    through = [Journey(stops, nights, legs) for stops, legs in found]
-    return sorted(through, key=lambda journey: journey.fare if saving else journey.burden)
-
-
-_Way = Callable[[str, str, int], Leg | None]
-_Circle = tuple[tuple[str, ...], tuple[Leg, ...]]
+    ways = (ride,) if "no self-driving" in known.transportation else (ride, drive)
+    return [_circles(known.origin, cities, transfers(nights), way) for way in ways]
 
 
 def _circles(

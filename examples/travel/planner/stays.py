@@ -135,12 +135,11 @@ def _cover(
                 continue
             extra = max(0.0, _price(restaurant, comfort) - usual)
             for covered, (cost, chosen) in list(best.items()):
-                there = sum(other.city == city for other in chosen)
                 union = covered | has
-                if union == covered or there >= slots[city]:
-                    continue
                 known = best.get(union)
-                if known is None or cost + extra < known[0]:
+                if union == covered or (known is not None and cost + extra >= known[0]):
+                    continue
+                if sum(other.city == city for other in chosen) < slots[city]:
                     best[union] = (cost + extra, (*chosen, restaurant))
     covered = max(best, key=lambda union: (len(union), -best[union][0]))
     return best[covered][1], covered
