@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Final
 
 import anyio
-from duolog.benchmarks.science.ablation import ABLATED, ablated_agents, ablation_text
 from duolog.benchmarks.science.ablation import PERSON as ABLATED_PERSON
+from duolog.benchmarks.science.ablation import ablated_agents, ablation_text
 from duolog.benchmarks.science.asking import Asked, asking_text, play_asking
 from duolog.benchmarks.science.cells import AGENTS, FULL, PERSONAS, TINY, WEAK, Size
 from duolog.benchmarks.science.gallery import SEED, gallery_text, play_gallery
 from duolog.benchmarks.science.goal import goal_text
 from duolog.benchmarks.science.phenomena import OPAQUE, PERSON, phenomena_text
-from duolog.benchmarks.science.playing import Played, load, play
+from duolog.benchmarks.science.playing import Played, Players, load, play
 from duolog.benchmarks.science.rescue import Rescue, rescue_text, rescues
 from duolog.cli.runtime import collect_rarely
 from duolog.scoring.trajectory.points import Trajectory
@@ -119,12 +119,14 @@ async def _play(size: Size, logs: Path) -> dict[str, Played]:
     found: dict[str, Played] = {}
     for task in size.tasks:
         sys.stderr.write(f"{task}: ")
-        await play(task, AGENTS, PERSONAS, size.seeds, size.instances, logs)
         others = ["auto", *([OPAQUE[task]] if task in OPAQUE else [])]
-        await play(task, others, (PERSON,), size.seeds, size.instances, logs)
-        await play(task, WEAK, (PERSON,), size.seeds, size.ablated, logs)
-        variants = [ABLATED, *ablated_agents(task)]
-        await play(task, variants, (ABLATED_PERSON,), size.seeds, size.ablated, logs)
+        players = [
+            Players(AGENTS, PERSONAS, size.instances),
+            Players(others, (PERSON,), size.instances),
+            Players(WEAK, (PERSON,), size.ablated),
+            Players(ablated_agents(task), (ABLATED_PERSON,), size.ablated),
+        ]
+        await play(task, players, size.seeds, logs)
         found[task] = await load(task, logs, size.seeds)
     return found
 

@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 from duolog.agents.rules_file import FittedRules, rules_text
 from duolog.benchmarks.science.cells import PERSONAS, Size
-from duolog.benchmarks.science.playing import AT_ONCE, load, log_of, play, scored
+from duolog.benchmarks.science.playing import AT_ONCE, Players, load, log_of, play, scored
 from duolog.benchmarks.science.quantities import (
     Quantity,
     difference,
@@ -78,7 +78,7 @@ async def play_asking(task: str, size: Size, folder: Path) -> Asked:
         _agent(folder / f"{name}.toml", rules)
         for name, rules in (("silent", _SILENT), ("asks", _ASKS))
     )
-    await play(task, [silent], PERSONAS, size.trained, size.asked, folder)
+    await play(task, [Players([silent], PERSONAS, size.asked)], size.trained, folder)
     played = await load(task, folder, size.trained)
     origins = [played[kind_of(silent), person] for person in PERSONAS]
     makers: list[Callable[[], Session]] = []

@@ -9,7 +9,7 @@ from typing import Final
 
 from duolog.benchmarks.science.cells import Size
 from duolog.benchmarks.science.phenomena import PERSON
-from duolog.benchmarks.science.playing import load, play
+from duolog.benchmarks.science.playing import Players, load, play
 from duolog.benchmarks.science.words import table
 from duolog.scoring.metrics.results import Estimate, Group, Numbers
 from duolog.scoring.report import make_report, report_document
@@ -38,7 +38,7 @@ async def play_gallery(task: str, size: Size, folder: Path) -> list[Trajectory]:
         folder: the folder of the logs.
     """
     agents = [one for one in _AGENTS if one != "careful" or task not in _AS_ONE_STAGE]
-    await play(task, agents, (PERSON,), (SEED,), size.gallery, folder)
+    await play(task, [Players(agents, (PERSON,), size.gallery)], (SEED,), folder)
     found = await load(task, folder, (SEED,))
     return [item for sessions in found.values() for item in sessions.values()]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 from duolog.cli.text.run_progress import SessionProgress
@@ -19,7 +19,7 @@ from duolog.experiments.parts import kind_of, names_variant, variants_of
 from duolog.scoring.trajectory.fold import TrajectoryFold
 from duolog.scoring.trajectory.points import Trajectory
 
-__all__ = ("AT_ONCE", "Played", "load", "log_of", "play", "scored")
+__all__ = ("AT_ONCE", "Played", "Players", "load", "log_of", "play", "scored")
 
 AT_ONCE: Final = 1
 """Sessions that are played at once: rules wait for nothing, and the fewer there are, the more events of each are
@@ -30,35 +30,45 @@ Played: TypeAlias = Mapping[tuple[str, str], Mapping[str, Trajectory]]
 """Sessions of a task by agent and person, and by seed and instance."""
 
 
-async def play(
-    task: str,
-    agents: Sequence[str],
-    people: Sequence[str],
-    seeds: Sequence[int],
-    count: int,
-    folder: Path,
-) -> None:
-    """Plays the first instances of each seed, as far as the log does not hold them.
+class Players(NamedTuple):
+    """Agents who play with the same people on the same instances.
+
+    Attributes:
+        agents: kinds of agents, and variants.
+        people: personas; nobody's where an agent works alone.
+        count: how many instances of each seed, from the first on.
+    """
+
+    agents: Sequence[str]
+    people: Sequence[str]
+    count: int
+
+
+async def play(task: str, players: Sequence[Players], seeds: Sequence[int], folder: Path) -> None:
+    """Plays the sessions of a task, as far as the log does not hold them.
+
+    All sessions of an instance follow each other: to make an instance can take as long as to play it.
 
     Args:
         task: the task.
-        agents: kinds of agents, and variants.
-        people: personas; nobody's where an agent works alone.
+        players: who plays.
         seeds: the seeds of the worlds.
-        count: instances of each seed.
         folder: the folder of the logs.
 
     Raises:
         InvalidInput: a session could not be run.
     """
     found = find_task(task)
+    agents = [agent for one in players for agent in one.agents]
     setting = Setting(variants=variants_of([one for one in agents if names_variant(one)], found))
     cells = [
         Cell(agent=kind_of(agent), user=person, instance=instance, seed=seed)
         for seed in seeds
-        for instance in found.instances(count, seed)
-        for agent in agents
-        for person in _people(found, agent, people)
+        for at, instance in enumerate(found.instances(max(one.count for one in players), seed))
+        for one in players
+        if at < one.count
+        for agent in one.agents
+        for person in _people(found, agent, one.people)
     ]
     failures: list[SessionFailure] = []
     with SessionProgress(len(cells)) as progress:

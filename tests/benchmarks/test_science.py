@@ -18,7 +18,7 @@ def test_a_tiny_study_writes_its_pages_and_goes_on_where_it_was(
     agents = tmp_path / "agents.md"
     agents.write_text("Before.\n<!-- goal -->\noutdated\n<!-- end of goal -->\nBetween.\n", "utf-8")
     assert main(run) == 0
-    assert "18 sessions: 18 run" in capsys.readouterr().err
+    assert "travel: 27 sessions: 27 run\ndata: 29 sessions: 29 run" in capsys.readouterr().err
     pages = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.glob("*.md")}
     assert pages.keys() == {"agents.md", "science.md"}
     for task in ("travel", "data"):
@@ -48,7 +48,7 @@ def test_a_tiny_study_writes_its_pages_and_goes_on_where_it_was(
     ):
         assert f"| {hypothesis}" in pages["science.md"]
     assert main(run) == 0
-    assert "18 in the log already" in capsys.readouterr().err
+    assert "travel: 27 sessions: 0 run, 27 in the log already" in capsys.readouterr().err
     assert {path.name: path.read_text(encoding="utf-8") for path in tmp_path.glob("*.md")} == pages
 
 
