@@ -21,13 +21,12 @@ from duolog.benchmarks.science.ablation import PERSON as ABLATED_PERSON
 from duolog.benchmarks.science.ablation import ablated_agents, ablation_text
 from duolog.benchmarks.science.asking import Asked, asking_text, play_asking
 from duolog.benchmarks.science.cells import AGENTS, FULL, PERSONAS, TINY, WEAK, Size
-from duolog.benchmarks.science.gallery import SEED, gallery_text, play_gallery
+from duolog.benchmarks.science.gallery import gallery_text, play_gallery
 from duolog.benchmarks.science.goal import goal_text
 from duolog.benchmarks.science.phenomena import OPAQUE, PERSON, phenomena_text
 from duolog.benchmarks.science.playing import Played, Players, load, play
 from duolog.benchmarks.science.rescue import Rescue, rescue_text, rescues
 from duolog.cli.runtime import collect_rarely
-from duolog.scoring.trajectory.points import Trajectory
 
 __all__ = ("main",)
 
@@ -86,22 +85,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     pages.mkdir(exist_ok=True)
     logs = given.logs / "gallery"
     logs.mkdir(exist_ok=True)
-    for task, (sessions, rescued) in anyio.run(_play_gallery, size, logs).items():
+    for task, (played, rescued) in anyio.run(_play_gallery, size, logs).items():
         page = pages / f"{task}.md"
         text = page.read_text(encoding="utf-8") if page.exists() else _blank("numbers", "forks")
-        numbers = gallery_text(sessions, size, pages / f"{task}.svg")
+        numbers = gallery_text(played, size, pages / f"{task}.svg")
         text = _replaced(text, "numbers", numbers)
         forks = "\n".join(rescue_text(task, rescued, size.gallery))
         _write(page, _replaced(text, "forks", forks))
     return 0
 
 
-async def _play_gallery(size: Size, logs: Path) -> dict[str, tuple[list[Trajectory], list[Rescue]]]:
+async def _play_gallery(size: Size, logs: Path) -> dict[str, tuple[Played, list[Rescue]]]:
     found = {}
     for task in size.tasks:
         sys.stderr.write(f"{task}, gallery: ")
         played = await play_gallery(task, size, logs)
-        found[task] = played, await rescues(task, logs, SEED)
+        found[task] = played, await rescues(task, played, logs)
     return found
 
 

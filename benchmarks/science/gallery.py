@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from duolog.benchmarks.science.cells import Size
 from duolog.benchmarks.science.phenomena import PERSON
-from duolog.benchmarks.science.playing import Players, load, play
+from duolog.benchmarks.science.playing import Played, Players, load, play
 from duolog.benchmarks.science.words import table
 from duolog.scoring.metrics.results import Estimate, Group, Numbers
 from duolog.scoring.report import make_report, report_document
 from duolog.scoring.report.drawings import Panels, curves
 from duolog.scoring.report.plots import write_figures
-from duolog.scoring.trajectory.points import Trajectory
 from duolog.tasks.kit import HUMAN_ALONE
 
 __all__ = ("SEED", "gallery_text", "play_gallery")
@@ -29,8 +28,8 @@ _AS_ONE_STAGE: Final = ("data", "finance", "proof")  # `careful` does as `one-st
 _ROBUST: Final = "The drop under "
 
 
-async def play_gallery(task: str, size: Size, folder: Path) -> list[Trajectory]:
-    """Plays the sessions of a task's page, as far as the log does not hold them.
+async def play_gallery(task: str, size: Size, folder: Path) -> Played:
+    """Plays the sessions of a task's page, as far as the log does not hold them, and reads them.
 
     Args:
         task: the task.
@@ -39,18 +38,18 @@ async def play_gallery(task: str, size: Size, folder: Path) -> list[Trajectory]:
     """
     agents = [one for one in _AGENTS if one != "careful" or task not in _AS_ONE_STAGE]
     await play(task, [Players(agents, (PERSON,), size.gallery)], (SEED,), folder)
-    found = await load(task, folder, (SEED,))
-    return [item for sessions in found.values() for item in sessions.values()]
+    return await load(task, folder, (SEED,))
 
 
-def gallery_text(sessions: Sequence[Trajectory], size: Size, figure: Path) -> str:
+def gallery_text(played: Played, size: Size, figure: Path) -> str:
     """The numbers of a task in Markdown; draws its figure.
 
     Args:
-        sessions: from ``play_gallery``.
+        played: from ``play_gallery``.
         size: what was played.
         figure: where to draw the curves, an SVG.
     """
+    sessions = [item for found in played.values() for item in found.values()]
     report = make_report(sessions, taus=(1, 2), bootstrap=size.resamples)
     drawn = figure.with_suffix(".figures")
     curve = curves(Panels(report))

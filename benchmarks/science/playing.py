@@ -36,18 +36,18 @@ class Players(NamedTuple):
     Attributes:
         agents: kinds of agents, and variants.
         people: personas; nobody's where an agent works alone.
-        count: how many instances of each seed, from the first on.
+        instances: how many of each seed, from the first on.
     """
 
     agents: Sequence[str]
     people: Sequence[str]
-    count: int
+    instances: int
 
 
 async def play(task: str, players: Sequence[Players], seeds: Sequence[int], folder: Path) -> None:
     """Plays the sessions of a task, as far as the log does not hold them.
 
-    All sessions of an instance follow each other: to make an instance can take as long as to play it.
+    All sessions of an instance follow each other, so that it is made only once: that takes up to 40 ms.
 
     Args:
         task: the task.
@@ -64,9 +64,9 @@ async def play(task: str, players: Sequence[Players], seeds: Sequence[int], fold
     cells = [
         Cell(agent=kind_of(agent), user=person, instance=instance, seed=seed)
         for seed in seeds
-        for at, instance in enumerate(found.instances(max(one.count for one in players), seed))
+        for at, instance in enumerate(found.instances(max(one.instances for one in players), seed))
         for one in players
-        if at < one.count
+        if at < one.instances
         for agent in one.agents
         for person in _people(found, agent, one.people)
     ]

@@ -11,11 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import msgspec
-from duolog.benchmarks.science.playing import log_of
-from duolog.engine.events import SessionOpened
+from duolog.benchmarks.science.phenomena import PERSON
+from duolog.benchmarks.science.playing import Played, log_of
 from duolog.engine.log.open import open_log
-from duolog.engine.task import Cell
 from duolog.experiments.continuations import Changes, Continuations, play_fork
 from duolog.scoring.live import score_log
 from duolog.scoring.metrics.counterfactual import stops_of
@@ -81,35 +79,31 @@ class Rescue(NamedTuple):
         return self.kept >= _utility(self.session, -1) - (1.0 - _SHARE) * self.lost
 
 
-async def rescues(task: str, folder: Path, seed: int) -> list[Rescue]:
-    """The sessions with a loss that a task's log of the gallery holds, forked in memory.
+async def rescues(task: str, played: Played, folder: Path) -> list[Rescue]:
+    """The sessions with a loss among those of a task's page, forked in memory.
 
     Args:
         task: the task.
+        played: its sessions in the gallery.
         folder: the folder of the logs.
-        seed: the seed of the sessions.
     """
     found: list[Rescue] = []
+    agent, other, tau = PAIRS[task]
+    sessions = played[agent, PERSON].values()
     async with open_log(log_of(task, folder), create=False) as log, open_log("memory://") as into:
-        cells: dict[str, Cell] = {}
-        async for record in log.read_all():
-            if record.kind == "SessionOpened" and isinstance(record.event, SessionOpened):
-                cells[record.session] = msgspec.convert(record.event.config["cell"], Cell)
         making = Continuations(log)
-        agent, other, tau = PAIRS[task]
-        mine = [name for name, cell in cells.items() if (cell.agent, cell.seed) == (agent, seed)]
-        for name in sorted(mine, key=lambda one: (len(cells[one].instance), cells[one].instance)):
-            session = await score_log(log, name)
+        for session in sorted(sessions, key=lambda one: (len(one.instance), one.instance)):
             (stops,) = stops_of([session], [tau])
             left = stops.get(tau, len(session.points))
             if _utility(session, -1) - _utility(session, left - 1) < _LOSS:
                 continue
             at_round = max(left - tau + 1, _FIRST)
-            fork = await play_fork(making, name, Changes(agent=other), at_round=at_round, into=into)
+            change = Changes(agent=other)
+            fork = await play_fork(making, session.session, change, at_round=at_round, into=into)
             forked = await score_log(into, fork.result.session)
             (again,) = stops_of([forked], [tau])
             kept = _utility(forked, again.get(tau, len(forked.points)) - 1)
-            found.append(Rescue(cells[name].instance, at_round, left, session, forked, kept))
+            found.append(Rescue(session.instance, at_round, left, session, forked, kept))
     return found
 
 
