@@ -18,6 +18,8 @@ __all__ = ("RetentionUtility", "retention")
 
 _SHORT: Final = 4096  # characters that are compared at once
 
+_NO_DRAFT: Final = Missing("there is no draft of an agent's yet")
+
 _LEFT: Final[frozenset[CloseReason]] = frozenset({"abandoned", "tolerance"})
 """Close reasons that say that the human left before the end."""
 
@@ -76,6 +78,7 @@ class _Retention:
         self._before = ""
         self._version = 0
         self._edited = False
+        self._kept: Score | Missing = _NO_DRAFT  # what the human's last version keeps of the draft
 
     def cost(self, record: Record, over: Round | None) -> Cost:
         if record.kind not in ("SnapshotTaken", "SessionClosed"):
@@ -102,23 +105,23 @@ class _Retention:
         if record.role != "human":
             return ()
         self._latest, self._edited = text, True
-        result: Score | Missing = Missing("there is no draft of an agent's yet")
+        self._kept = _NO_DRAFT
         if self._draft is not None:
-            result = retention(self._draft, text, self._before)
+            self._kept = retention(self._draft, text, self._before)
         of = f"snapshot/{record.version}"
-        return (measured(self._ref, result, of, snapshot=record.version),)
+        return (measured(self._ref, self._kept, of, snapshot=record.version),)
 
     def _settle(self, *, replaced: bool, left: bool = False) -> Sequence[Measurement]:
         """Scores the draft that has become final, if there is one."""
         if self._draft is None:
             return ()
         result: Score | Missing
-        if replaced and not self._edited:
+        if self._edited:
+            result = self._kept
+        elif replaced:
             result = Missing("the agent replaced the draft before a human edited it")
-        elif left and not self._edited:
-            result = retention(self._draft, "", self._before)
         else:
-            result = retention(self._draft, self._latest, self._before)
+            result = retention(self._draft, "" if left else self._latest, self._before)
         self._draft = None
         of = f"snapshot/{self._version}"
         return (measured(self._ref, result, of, snapshot=self._version),)
