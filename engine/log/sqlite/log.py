@@ -179,15 +179,16 @@ class SqliteFile:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        path = str(settings.path)
+        for special, quoted in (("%", "%25"), ("?", "%3F")):
+            path = path.replace(special, quoted)
+        self._url = f"sqlite:///{path}"
         self.writable = True
 
     @property
     def url(self) -> str:
         """URL of the log."""
-        path = str(self._settings.path)
-        for special, quoted in (("%", "%25"), ("?", "%3F")):
-            path = path.replace(special, quoted)
-        return f"sqlite:///{path}"
+        return self._url
 
     async def open(self, *, create: bool) -> None:
         """Opens the file, by two connections."""
