@@ -43,6 +43,7 @@ from ..engine.session.commands import (
     SubmitSnapshot,
     TakeAction,
 )
+from ..engine.workers import Workers
 from .committer import BatchCommitter, CommitResult
 from .queue import IntakeStatistics, OnFull, QueuedCommand, SessionQueue, Unwritten
 from .receipt import Receipt
@@ -395,14 +396,17 @@ class Intake:
             with self._scope:
                 async with (
                     anyio.create_task_group() as keeper,
-                    anyio.create_task_group() as writers,
+                    anyio.create_task_group() as tasks,
                 ):
+                    name = f"writer of sessions of {self._log.url}"
+                    writers = Workers(tasks, self._write, name)
                     self._start(writers, keeper)
                     while not (self._closed and not self._waiting):
                         await self._news.wait()
                         self._news = anyio.Event()
                         await self._gather()
                         self._start(writers, keeper)
+                    writers.close()
                     keeper.cancel_scope.cancel()
         finally:
             self._finished.set()
@@ -414,7 +418,7 @@ class Intake:
                 await self._hurry.wait()
         self._hurry = anyio.Event()
 
-    def _start(self, writers: TaskGroup, keeper: TaskGroup) -> None:
+    def _start(self, writers: Workers[SessionQueue], keeper: TaskGroup) -> None:
         """Starts to write the sessions that have something waiting."""
         with self._lock:
             self._awake = False
@@ -425,7 +429,7 @@ class Intake:
             keeper.start_soon(self._keep_often, name=f"keeper of {self._log.url}")
         for queue in ready:
             self._busy[queue] = None
-            writers.start_soon(self._write, queue, name=f"writer of session {queue.session}")
+            writers.start(queue)
 
     # --- on the disk ------------------------------------------------------------------------------
 

@@ -25,7 +25,6 @@ from typing import Final, TypeAlias, final
 import anyio
 import anyio.lowlevel
 import msgspec
-from anyio.abc import TaskGroup
 
 from ..errors import (
     CheckpointConflict,
@@ -47,6 +46,7 @@ from ..log.session_states import SessionStates
 from ..logger import get_logger
 from ..plugins import PluginCall
 from ..records import TRACE, Record
+from ..workers import Workers
 from .division import Division, IsNear
 from .hop import Hop, Look
 from .observing import ComputeThread
@@ -309,7 +309,7 @@ class ScorerDriver:
         self._slots = pace.at_once
         self._news = self._room = self._computable = self._claimable = anyio.Event()
         self._progress: anyio.Event | None = None
-        self._tasks: TaskGroup | None = None
+        self._workers: Workers[tuple[_Work, bool]] | None = None
         self._taken = self._head = 0
         self._backlog = self._at_work = self._measured = self._quarantined = 0
         self._begun = self.ended = False
@@ -359,7 +359,7 @@ class ScorerDriver:
                 tasks.start_soon(self._divide, self._division)
             self._begun = True
             self._note_progress()
-            self._tasks = tasks
+            self._workers = Workers(tasks, self._work)
             for work in (self._look_often, self._compute, self._watch_the_time, self._save_often):
                 tasks.start_soon(work)
             while True:
@@ -719,12 +719,13 @@ class ScorerDriver:
     # --- tasks of sessions ------------------------------------------------------------------------
 
     def _start(self, work: _Work, *, slot: bool) -> None:
-        assert self._tasks is not None
+        assert self._workers is not None
         self._at_work += 1
-        self._tasks.start_soon(self._work, work, slot)
+        self._workers.start((work, slot))
 
-    async def _work(self, work: _Work, slot: bool) -> None:
+    async def _work(self, started: tuple[_Work, bool]) -> None:
         """Records the measurements of a session; with a slot, reads it from the log too."""
+        work, slot = started
         try:
             with PluginCall(f"the scorers of {work.session!r}"):  # or the task could end unnoticed
                 await self._record(work)
