@@ -540,8 +540,8 @@ MUTANTS = (
     Mutant(
         "who waits for room is not woken",
         "engine.log.append_writer",
-        "                append.future.set_result(None)\n        self.give_room()",
-        "                append.future.set_result(None)",
+        "            append.settle()\n        self.give_room()",
+        "            append.settle()",
     ),
     Mutant(
         "who waits for a follower to settle is not woken",

@@ -84,7 +84,7 @@ class Append(msgspec.Struct, eq=False, gc=False):  # taking its outcome breaks a
         settled: whether the outcome is final.
         withdrawn: whether its caller was cancelled, so that it need not be written any more.
         late: indexes of the envelopes whose bodies have still to be read back, by ``check_late``.
-        after: the append without which this one is not to be written; both are in one group.
+        after: the append without which this one is not to be written.
     """
 
     session: str
@@ -101,6 +101,23 @@ class Append(msgspec.Struct, eq=False, gc=False):  # taking its outcome breaks a
     withdrawn: bool = False
     late: tuple[int, ...] = ()
     after: Append | None = None
+
+    def settle(self) -> None:
+        """Says that the outcome is final, and wakes who waits for it."""
+        self.settled = True
+        if self.future is not None and not self.future.done():
+            self.future.set_result(None)
+
+    async def wait(self) -> None:
+        """Waits until it is settled; a caller that is cancelled leaves others that wait undisturbed."""
+        if self.settled:
+            await asyncio.sleep(0)  # others get their turn all the same
+        while not self.settled:
+            if self.future is None or self.future.done():
+                self.future = asyncio.get_running_loop().create_future()
+                await self.future
+            else:
+                await asyncio.wait([self.future])
 
 
 def prepare(

@@ -23,7 +23,7 @@ from ..records import Draft, Record, Redact
 from .append import Append, check_late, checked, prepare, redacted, restored
 from .process import OwnProcess
 
-__all__ = ("AppendLine", "AppendQueue", "Job", "Restoration", "last_position", "restorations")
+__all__ = ("AppendLine", "AppendQueue", "Job", "Restoration", "restorations")
 
 T = TypeVar("T")
 
@@ -259,23 +259,11 @@ class AppendQueue(Generic[W]):
             raise
         return [_restored(outcome) for outcome in restorations]
 
-    async def write_in_order(self, appends: Sequence[Append]) -> int:
-        """Writes appends in order; returns the last position. See ``Staging``."""
-        while self._full:
-            await self._wait_for_room()
+    def write_staged(self, appends: Sequence[Append]) -> None:
+        """Begins to write appends in order; see ``Staging``."""
         self._check_open()
         self._items.extend(appends)  # at once: the writer takes all of them, or none
         self._ring()
-        try:
-            for append in appends:
-                if not append.settled:
-                    append.future = self._loop.create_future()
-                    await append.future
-        except asyncio.CancelledError:
-            for append in appends:
-                await self._withdraw(append)
-            raise
-        return last_position(appends)
 
     async def call(self, work: W) -> object:
         """Makes the writer do something between two groups; it is done even if the caller goes.
@@ -385,9 +373,7 @@ class AppendQueue(Generic[W]):
     def hand_out(self, group: Iterable[Append]) -> None:
         """Settles appends that have their outcomes, and lets others in."""
         for append in group:
-            append.settled = True
-            if append.future is not None and not append.future.done():
-                append.future.set_result(None)
+            append.settle()
         self.give_room()
 
     def give_room(self) -> None:
@@ -414,22 +400,6 @@ class AppendQueue(Generic[W]):
     def put_back(self, group: Sequence[Append]) -> None:
         """Puts appends that were taken and not begun in front of the others."""
         self._items.extendleft(reversed(group))
-
-
-def last_position(appends: Iterable[Append]) -> int:
-    """The last position of appends that are settled.
-
-    Raises:
-        LogError: why the first of them was refused.
-    """
-    position = 0
-    for append in appends:
-        outcome, append.after = append.outcome, None
-        if isinstance(outcome, Exception):
-            raise outcome
-        assert outcome is not None
-        position = max(position, outcome[-1].position)
-    return position
 
 
 def _restored(outcome: Restoration) -> Record | DuologError:

@@ -16,7 +16,7 @@ from ..errors import (
 )
 from ..records import TRACE, Draft, Record, Redact
 from .append import Append, erased, named, prepare
-from .append_writer import AppendLine, last_position, restorations
+from .append_writer import AppendLine, restorations
 from .contract import (
     Advance,
     Cache,
@@ -96,12 +96,12 @@ class MemoryLog:
         self._check_open()
         return prepare(session, drafts, stream, expected_version, None, self._redact)
 
-    async def write_in_order(self, appends: Sequence[Append]) -> int:
-        """Writes appends that were staged; see ``Staging.write_in_order``."""
-        await asyncio.sleep(0)
+    def write_staged(self, appends: Sequence[Append]) -> None:
+        """Writes appends that were staged; see ``Staging.write_staged``."""
         self._check_open()
         self._commit(appends)
-        return last_position(appends)
+        for append in appends:
+            append.settle()
 
     def _commit(self, group: Sequence[Append]) -> None:
         records = decide(self._known, group).records

@@ -1,19 +1,22 @@
-"""Appends of one session that its own actors and scorers are handed before they are written.
+"""Appends of sessions whose own actors and scorers are handed them before they are written.
 
 A session on a virtual clock can be executed again, so it need not wait for the disk at each event. Its
 records are staged in the order of delivery and written in that order: after some number of events, after
-some wall time, and whenever something is about to happen that executing it again would not undo.
+some wall time, and whenever something is about to happen that executing it again would not undo. All
+that the sessions of this process have staged for the log is then written as one group.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from typing import Final, Protocol, TypeGuard, final, runtime_checkable
+from weakref import WeakKeyDictionary
 
 import anyio
 
-from ..errors import LogClosed
+from ..errors import LogClosed, LogError
 from ..logger import get_logger
 from ..records import TRACE, Draft, Record
 from .append import Append
@@ -22,14 +25,10 @@ from .contract import EventLog
 __all__ = ("SessionAppends", "Staging")
 
 EVENTS: Final = 64
-"""Staged events from which they are written."""
+"""Staged events of a session from which they are written."""
 
 WALL: Final = 0.1
 """Seconds of wall time after which what is staged is written."""
-
-_FEW: Final = 4
-"""Events in ``WALL`` seconds below which staging costs more than it saves: the machine is busy with many
-sessions, or an actor works outside of the kernel. The next ``EVENTS`` are then written at once."""
 
 _AT_ONCE: Final = frozenset({"ModelCalled", "SessionClosed"})
 """Kinds that are written before their append returns: a reply was paid for, and a close is final."""
@@ -50,16 +49,58 @@ class Staging(Protocol):
         """An append, checked, redacted and encoded. Raises what ``EventLog.append`` says of drafts."""
         ...
 
-    async def write_in_order(self, appends: Sequence[Append]) -> int:
-        """Writes appends of one session as one group; what follows a refused one is refused too.
-
-        Returns:
-            The last position.
+    def write_staged(self, appends: Sequence[Append]) -> None:
+        """Begins to write appends in this order, as one group. Each is settled when its outcome is known;
+        what follows a refused one (``Append.after``) is refused too.
 
         Raises:
-            LogError: the first refusal, or why nothing was written.
+            LogError: the log takes nothing any more.
         """
         ...
+
+
+@final
+class _Stage:
+    """What all sessions of this process have staged for one log."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[SessionAppends, None] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, appends: SessionAppends) -> None:
+        """Notes that a session has staged something; it is written in time."""
+        self._sessions[appends] = None
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(WALL, self.write)
+
+    def remove(self, appends: SessionAppends) -> None:
+        """Forgets what a session has staged."""
+        self._sessions.pop(appends, None)
+        if not self._sessions:
+            self._stop()
+
+    def write(self) -> None:
+        """Begins to write all that is staged."""
+        self._stop()
+        sessions, self._sessions = self._sessions, {}
+        group = [append for session in sessions for append in session.take()]
+        staging = next((session.staging for session in sessions), None)
+        if staging is None:
+            return
+        try:
+            staging.write_staged(group)
+        except LogError as error:  # for each session, as soon as it asks
+            for append in group:
+                append.outcome = append.outcome or error.with_traceback(None)
+                append.settle()
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+_STAGES: Final[WeakKeyDictionary[Staging, _Stage]] = WeakKeyDictionary()
 
 
 @final
@@ -73,36 +114,23 @@ class SessionAppends:
             log does not offer ``Staging``.
 
     Attributes:
+        staging: the log, if records may be staged.
         position: the position of the last record that was staged and is written now.
     """
 
     def __init__(self, log: EventLog, session: str, *, staged: bool) -> None:
         self._log = log
         self._session = session
-        self._staging = log if staged and _offers_staging(log) else None
-        self._loop = asyncio.get_running_loop()
-        self._timer: asyncio.TimerHandle | None = None
-        self._due = asyncio.Event()
+        self.staging = log if staged and _offers_staging(log) else None
+        if self.staging is not None:
+            self._stage = _STAGES.setdefault(self.staging, _Stage())
         self._staged: list[Append] = []
+        self._writing: deque[Append] = deque()  # not known to be settled, in order
         self._events = 0
-        self._slow = 0  # events to write at once, since few were staged in time
         self._versions: dict[str, int] = {}  # of streams, as far as this run has written them
         self._ids: set[str] = set()
-        self._writing = asyncio.Lock()
         self._failure: Exception | None = None
         self.position = 0
-
-    @property
-    def stages(self) -> bool:
-        """Whether records may be staged; the caller then calls ``flush`` whenever it is ``due``."""
-        return self._staging is not None
-
-    async def due(self) -> None:
-        """Waits until something has been staged for as long as it may be."""
-        await self._due.wait()
-        self._due.clear()
-        if 0 < self._events < _FEW:  # not if they have been written meanwhile
-            self._slow = EVENTS
 
     async def append(
         self,
@@ -117,17 +145,15 @@ class SessionAppends:
         Raises:
             LogError: as ``EventLog.append``; what was staged before may be refused now, too.
         """
-        if self._staging is None:
+        staging = self.staging
+        if staging is None:
             return await self._log.append(
                 session, drafts, stream=stream, expected_version=expected_version
             )
         self._check()
-        if self._slow > 0 or expected_version is None or self._staging.followed:
-            self._slow = max(0, self._slow - len(drafts))
+        if expected_version is None or staging.followed:
             return await self._write_now(drafts, stream, expected_version)
-        append = self._staging.stage(
-            session, drafts, stream=stream, expected_version=expected_version
-        )
+        append = staging.stage(session, drafts, stream=stream, expected_version=expected_version)
         known = self._versions.get(stream, expected_version)
         if append.late or known != expected_version or not self._ids.isdisjoint(append.ids):
             return await self._write_now(drafts, stream, expected_version)
@@ -136,14 +162,15 @@ class SessionAppends:
             append.expected = None  # an equal measurement of another process is welcome
         if self._staged:
             append.after = self._staged[-1]
+        else:
+            append.after = self._writing[-1] if self._writing else None
+            self._stage.add(self)
         self._staged.append(append)
         self._versions[stream] = expected_version + len(records)
         self._ids.update(append.ids)
         self._events += len(records)
         if self._events >= EVENTS or any(record.kind in _AT_ONCE for record in records):
             await self.flush()
-        elif self._timer is None:
-            self._timer = self._loop.call_later(WALL, self._due.set)
         return records
 
     async def read(
@@ -160,10 +187,9 @@ class SessionAppends:
         Raises:
             LogError: it was refused; then nothing more is taken.
         """
-        if self._staged or self._writing.locked():
-            with anyio.CancelScope(shield=True):
-                async with self._writing:
-                    await self._write_staged()
+        if self._staged:
+            self._stage.write()
+        await self._wait()
         self._check()
 
     async def leave(self) -> None:
@@ -171,9 +197,10 @@ class SessionAppends:
 
         If that fails too, the program's own log says so: the run ends with its first error.
         """
-        async with self._writing:
-            known = self._failure
-            await self._write_staged()
+        known = self._failure
+        if self._staged and known is None:
+            self._stage.write()
+        await self._wait()
         if self._failure is not known:
             get_logger("log").warning(
                 "the last records of a failed run were not written",
@@ -181,26 +208,41 @@ class SessionAppends:
                 error=str(self._failure),
             )
 
-    def close(self) -> None:
-        """Stops the timer. After a cancellation, staged records are not written: the session
-        repeats them when it is resumed, and another process may have begun to do so.
-        """
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+    async def close(self) -> None:
+        """Waits for what is being written, even if the caller is cancelled, and drops what is staged.
 
-    async def _write_staged(self) -> None:
-        self.close()
+        After a cancellation, staged records are not written: the session repeats them when it is
+        resumed, and another process may have begun to do so.
+        """
+        if self._staged:
+            self._stage.remove(self)
+            self._staged = []
+        await self._wait()
+
+    def take(self) -> list[Append]:
+        """Gives away what is staged, to be written."""
         appends, self._staged, self._events = self._staged, [], 0
-        if self._staging is None or self._failure is not None or not appends:
-            return
-        try:
-            self.position = await self._staging.write_in_order(appends)
-        except Exception as error:  # noqa: BLE001 (raised again for each who asks)
-            self._failure = error.with_traceback(None)
-        except BaseException:
-            self._failure = LogClosed(f"a write of session {self._session!r} was cancelled")
-            raise
+        self._writing += appends
+        return appends
+
+    async def _wait(self) -> None:
+        """Waits until all that is being written is settled."""
+        if self._writing:
+            with anyio.CancelScope(shield=True):
+                await self._writing[-1].wait()
+        self._look()
+
+    def _look(self) -> None:
+        """Notes the outcomes that have come since."""
+        writing = self._writing
+        while writing and writing[0].settled:
+            append = writing.popleft()
+            append.after = None
+            outcome = append.outcome
+            if isinstance(outcome, list):
+                self.position = max(self.position, outcome[-1].position)
+            elif self._failure is None:
+                self._failure = outcome or LogClosed("the append was withdrawn")
 
     async def _write_now(
         self, drafts: Sequence[Draft], stream: str, expected: int | None
@@ -215,6 +257,8 @@ class SessionAppends:
 
     def _check(self) -> None:
         """Raises the error again for which staged records could not be written."""
+        if self._writing:
+            self._look()
         if self._failure is not None:
             raise self._failure.with_traceback(None)
 
@@ -223,7 +267,7 @@ def _offers_staging(log: EventLog) -> TypeGuard[Staging]:
     """Whether a log itself does; one that passes on to another what it does not know itself does not,
     since its own ``append`` is to see every append.
     """
-    return hasattr(type(log), "write_in_order") and isinstance(log, Staging)
+    return hasattr(type(log), "write_staged") and isinstance(log, Staging)
 
 
 def _records(append: Append, version: int) -> list[Record]:

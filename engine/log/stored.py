@@ -356,10 +356,10 @@ class StoredLog(Generic[B]):
         self._check_writable()
         return prepare(session, drafts, stream, expected_version, None, self._redact)
 
-    async def write_in_order(self, appends: Sequence[Append]) -> int:
-        """Writes appends that were staged; see ``Staging.write_in_order``."""
+    def write_staged(self, appends: Sequence[Append]) -> None:
+        """Begins to write appends that were staged; see ``Staging.write_staged``."""
         self._check_writable()
-        return await self._writer.queue.write_in_order(appends)
+        self._writer.queue.write_staged(appends)
 
     async def restore(self, records: Sequence[Record]) -> list[Record | DuologError]:
         """Takes records as another log held them; see ``Store.restore``."""

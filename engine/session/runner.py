@@ -302,7 +302,7 @@ class _Run:
             raise
         finally:
             self._turns.close()
-            self._appends.close()
+            await self._appends.close()
         return self._result()
 
     async def _run(self) -> None:
@@ -344,8 +344,6 @@ class _Run:
                 self._restore()
             else:
                 await self._open()
-            if self._appends.stages:
-                self._actors.start_soon(self._flush_in_time)
             limit = self._watchdog.limit
             if isinstance(self._turns, VirtualTurns):
                 self._turns.limit(limit)
@@ -408,12 +406,6 @@ class _Run:
     def _call_watchdog(self, why: WakeReason) -> None:
         if self._actors is not None and not is_cancelled():
             self._actors.start_soon(self._look_after, why)
-
-    async def _flush_in_time(self) -> None:
-        """Writes staged records when they have waited long enough, while there are actors."""
-        while True:
-            await self._appends.due()
-            await self._sequencer.flush()
 
     async def _look_after(self, why: WakeReason) -> None:
         """The watchdog's task, each time that it is called."""

@@ -17,7 +17,7 @@ from .files import chain, fail, lose, mark, open_files, outlive, overtake
 from .following import consume, deliver, hurry, leave, outrun, resume
 from .forgetting import copy, forget, race, search
 from .ground import Drill, Ground
-from .staging import keep_states, stage, write_in_order
+from .staging import keep_states, stage, write_staged
 from .writing import answer, repeat
 
 __all__ = ("DRILLS", "drill_of")
@@ -84,7 +84,7 @@ DRILLS: Final[tuple[Drill, ...]] = (
     hurry,
     answer,
     copy,
-    write_in_order,
+    write_staged,
     exchange,
     lease,
     fail,

@@ -10,16 +10,17 @@ from ....engine.errors import DuologError, LogClosed, VersionConflict
 from ....engine.events import SessionClosed
 from ....engine.log import staging
 from ....engine.log.append import Append
+from ....engine.log.contract import Store
 from ....engine.log.session_states import SessionStates, read_before
 from ....engine.log.staging import SessionAppends, Staging
 from ....engine.records import TRACE
 from ...tools import collect, raises, require
 from .ground import Ground, begun, closing, measured, opening, populate, said, soon
 
-__all__ = ("keep_states", "stage", "write_in_order")
+__all__ = ("keep_states", "stage", "write_staged")
 
 
-async def write_in_order(ground: Ground) -> None:
+async def write_staged(ground: Ground) -> None:
     """Staged appends are written in order; what follows a refused one is refused too."""
     async with ground.open("ordered") as log:
         staged = cast(Staging, log)
@@ -28,30 +29,46 @@ async def write_in_order(ground: Ground) -> None:
             require(staged.followed, "now somebody does")
         appends = [_staged(staged, at, at) for at in range(4)]
         _tie(appends)
-        require(await soon("writes", staged.write_in_order(appends)) == 4, "the last position")
+        require(await soon("writes", _written(staged, appends)) == 4, "the last position")
         found = await collect(log.read("s"))
         require([record.event for record in found] == [said(f"{at}").event for at in range(4)], "")
         wrong = [_staged(staged, 4, 4), _staged(staged, 5, 9), _staged(staged, 6, 6)]
         _tie(wrong)
-        error = await raises(VersionConflict, staged.write_in_order(wrong))
+        error = await raises(VersionConflict, _written(staged, wrong))
         require((error.expected, error.actual) == (9, 5), f"the first refusal is raised: {error}")
         require(len(await collect(log.read("s"))) == 5, "what is behind it is refused, too")
         for steps in range(1, 5):
             version = len(await collect(log.read("s")))
             more = [_staged(staged, at, version + at) for at in range(3)]
             _tie(more)
-            writing = begun(staged.write_in_order(more))
+            waiting = [begun(_written(staged, more)), begun(more[-1].wait())]
             for _ in range(steps):
                 await asyncio.sleep(0)
-            writing.cancel()
-            await soon("a cancelled write ends", asyncio.wait([writing]))
+            waiting[0].cancel()
+            await soon("others that wait are told", asyncio.wait([waiting[1]]))
             there = len(await collect(log.read("s"))) - version
             require(there in (0, 3), f"it is there whole or not at all: {there}")
-            await asyncio.sleep(0.5)
-            later = len(await collect(log.read("s"))) - version
-            require(later == there, "and that is settled when it ends")
-            require(writing.cancelled() or there == 3, "what is acknowledged is there")
-    await raises(LogClosed, staged.write_in_order([]))
+            require(more[0].settled is (there == 3), "what is settled is there")
+    await raises(LogClosed, _written(staged, []))
+
+
+async def _written(log: Staging, appends: list[Append]) -> int:
+    """Writes staged appends, and returns the last position. Raises why the first one was refused."""
+    log.write_staged(appends)
+    position = 0
+    for append in appends:
+        await append.wait()
+        if isinstance(append.outcome, Exception):
+            raise append.outcome
+        require(bool(append.outcome), "what is settled has an outcome")
+        position = append.outcome[-1].position if append.outcome else 0
+    return position
+
+
+async def _held(log: Store, count: int) -> None:
+    """Waits until the session has that many records."""
+    while len(await collect(log.read("s"))) < count:  # noqa: ASYNC110
+        await asyncio.sleep(staging.WALL)  # whoever followed the log would have each record at once
 
 
 def _staged(log: Staging, number: int, expected: int) -> Append:
@@ -66,18 +83,18 @@ def _tie(appends: list[Append]) -> None:
 async def stage(ground: Ground) -> None:
     """A session's appends are handed back before they are written, and written when it matters."""
     async with ground.open("staged") as log:
+        staged = cast(Staging, log)
         plain = SessionAppends(log, "p", staged=False)
-        require(not plain.stages, "staging is left to who asks for it")
+        require(plain.staging is None, "staging is left to who asks for it")
         [record] = await plain.append("p", [said("at once")], expected_version=0)
         require(record.position == 1, "without it all is written at once")
-        plain.close()
+        await plain.close()
         appends = SessionAppends(log, "s", staged=True)
-        require(appends.stages, "the log offers it")
+        require(appends.staging is staged, "the log offers it")
         kept = await appends.append("s", [opening("t"), said("0", "i0")], expected_version=0)
         require([(r.position, r.version) for r in kept] == [(0, 1), (0, 2)], f"staged: {kept}")
         require(not await collect(log.read("s")), "nothing is written yet")
-        await soon("the time is up", appends.due())
-        require(not await collect(log.read("s")), "whoever is told writes it")
+        await soon("it is written in time", _held(log, 2))
         await appends.flush()
         require(appends.position == 3, f"it knows the last position: {appends.position}")
         found = await collect(log.read("s"))
@@ -105,7 +122,7 @@ async def stage(ground: Ground) -> None:
         found = await collect(log.read("s"))
         closes = isinstance(found[-1].event, SessionClosed) and len(found) == version + 2
         require(closes, "a close is written before it returns")
-        appends.close()
+        await appends.close()
         await _check_followed(ground, log)
 
 
@@ -127,7 +144,7 @@ async def _check_followed(ground: Ground, log: object) -> None:
         await raises(VersionConflict, appends.flush())
         await raises(VersionConflict, appends.append("s", [said("on")], expected_version=2))
         await raises(DuologError, appends.flush())
-        appends.close()
+        await appends.close()
 
 
 async def keep_states(ground: Ground) -> None:

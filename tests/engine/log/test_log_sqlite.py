@@ -270,7 +270,8 @@ async def test_who_waits_for_room_is_told_of_the_end(
             try:
                 if number % 2:
                     staged = log.stage(session, drafts, stream=TRACE, expected_version=0)
-                    await log.write_in_order([staged])
+                    log.write_staged([staged])
+                    await staged.wait()
                 else:
                     await log.append(session, drafts)
                 outcomes.append("there")

@@ -141,12 +141,15 @@ class Mortal:
     ) -> Append:
         return self._log.stage(session, drafts, stream=stream, expected_version=expected_version)
 
-    async def write_in_order(self, appends: Sequence[Append]) -> int:
+    def write_staged(self, appends: Sequence[Append]) -> None:
         self.grouped.append(sum(len(append.envelopes) for append in appends))
         self._live(early=True)
-        position = await self._log.write_in_order(appends)
-        self._live(early=False)
-        return position
+        self._log.write_staged(appends)
+        try:
+            self._live(early=False)
+        except LogUnavailable as error:
+            for append in appends:
+                append.outcome = error
 
     async def append(self, *args: object, **options: object) -> list[Record]:
         self._live(early=True)
@@ -340,13 +343,13 @@ async def test_what_was_said_before_a_failure_is_in_the_log() -> None:
 async def test_what_a_failed_run_cannot_write_any_more_is_said_in_the_program_s_log(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def refuse(log: MemoryLog, appends: Sequence[Append]) -> int:
+    def refuse(log: MemoryLog, appends: Sequence[Append]) -> None:
         raise LogUnavailable("the disk is full")
 
     async def leave(context: ActorContext) -> None:
         context.models.interrupt("the model is away")
 
-    monkeypatch.setattr(MemoryLog, "write_in_order", refuse)
+    monkeypatch.setattr(MemoryLog, "write_staged", refuse)
     async with open_log("memory://") as log:
         with pytest.raises(SessionInterrupted, match="model is away"):
             await run_session(log, a_session(agent(Script().say("a").then(leave))))
