@@ -78,7 +78,7 @@ class _Retention:
         self._before = ""
         self._version = 0
         self._edited = False
-        self._kept: Score | Missing = _NO_DRAFT  # what the human's last version keeps of the draft
+        self._kept: Score | Missing = _NO_DRAFT  # by the human's last version
 
     def cost(self, record: Record, over: Round | None) -> Cost:
         if record.kind not in ("SnapshotTaken", "SessionClosed"):
