@@ -121,5 +121,5 @@ def _people(task: Task, agent: str, people: Sequence[str]) -> Sequence[str]:
 
 
 def log_of(task: str, folder: Path) -> str:
-    """The address of a task's log."""
-    return f"sqlite:///{folder.resolve() / task}.db"
+    """The address of a task's log. It does not wait for the disk: after a loss of power, a rerun plays what is missing."""
+    return f"sqlite:///{folder.resolve() / task}.db?durability=normal"
