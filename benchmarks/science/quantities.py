@@ -124,7 +124,7 @@ class _Same:
 
 
 def _facts(items: Sequence[Trajectory]) -> Facts:
-    """What the quantities of sessions are computed from, once for many quantities."""
+    """The columns from which the quantities of sessions are computed, read once for many quantities."""
     return _facts_of(_Same(items))
 
 
