@@ -31,6 +31,7 @@ from .decide import Known, decide
 from .derived import DerivedRows
 from .integrity.verify import Verifier
 from .publisher import Publisher
+from .staging import Stage
 from .subscriptions import BufferedSubscription, BufferedTap
 
 __all__ = ("MemoryLog",)
@@ -58,6 +59,7 @@ class MemoryLog:
         self._state = "new"
         self._groups = 0
         self._line = AppendLine()
+        self.unwritten = Stage(self.write_staged)
 
     @property
     def url(self) -> str:

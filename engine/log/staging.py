@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Final, Protocol, TypeGuard, final, runtime_checkable
-from weakref import WeakKeyDictionary
 
 import anyio
 
@@ -22,7 +21,7 @@ from ..records import TRACE, Draft, Record
 from .append import Append
 from .contract import EventLog
 
-__all__ = ("SessionAppends", "Staging")
+__all__ = ("SessionAppends", "Stage", "Staging")
 
 EVENTS: Final = 64
 """Staged events of a session from which they are written."""
@@ -49,6 +48,11 @@ class Staging(Protocol):
         """An append, checked, redacted and encoded. Raises what ``EventLog.append`` says of drafts."""
         ...
 
+    @property
+    def unwritten(self) -> Stage:
+        """What the sessions of this process have staged; it calls ``write_staged``."""
+        ...
+
     def write_staged(self, appends: Sequence[Append]) -> None:
         """Begins to write appends in this order, as one group. Each is settled when its outcome is known;
         what follows a refused one (``Append.after``) is refused too.
@@ -60,10 +64,15 @@ class Staging(Protocol):
 
 
 @final
-class _Stage:
-    """What all sessions of this process have staged for one log."""
+class Stage:
+    """What all sessions of this process have staged for one log.
 
-    def __init__(self) -> None:
+    Args:
+        write: begins to write appends; see ``Staging.write_staged``.
+    """
+
+    def __init__(self, write: Callable[[Sequence[Append]], None]) -> None:
+        self._write = write
         self._sessions: dict[SessionAppends, None] = {}
         self._timer: asyncio.TimerHandle | None = None
 
@@ -84,11 +93,8 @@ class _Stage:
         self._stop()
         sessions, self._sessions = self._sessions, {}
         group = [append for session in sessions for append in session.take()]
-        staging = next((session.staging for session in sessions), None)
-        if staging is None:
-            return
         try:
-            staging.write_staged(group)
+            self._write(group)
         except LogError as error:  # for each session, as soon as it asks
             for append in group:
                 append.outcome = append.outcome or error.with_traceback(None)
@@ -98,9 +104,6 @@ class _Stage:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-
-
-_STAGES: Final[WeakKeyDictionary[Staging, _Stage]] = WeakKeyDictionary()
 
 
 @final
@@ -122,8 +125,6 @@ class SessionAppends:
         self._log = log
         self._session = session
         self.staging = log if staged and _offers_staging(log) else None
-        if self.staging is not None:
-            self._stage = _STAGES.setdefault(self.staging, _Stage())
         self._staged: list[Append] = []
         self._writing: deque[Append] = deque()  # not known to be settled, in order
         self._events = 0
@@ -164,7 +165,7 @@ class SessionAppends:
             append.after = self._staged[-1]
         else:
             append.after = self._writing[-1] if self._writing else None
-            self._stage.add(self)
+            staging.unwritten.add(self)
         self._staged.append(append)
         self._versions[stream] = expected_version + len(records)
         self._ids.update(append.ids)
@@ -187,8 +188,8 @@ class SessionAppends:
         Raises:
             LogError: it was refused; then nothing more is taken.
         """
-        if self._staged:
-            self._stage.write()
+        if self._staged and self.staging is not None:
+            self.staging.unwritten.write()
         await self._wait()
         self._check()
 
@@ -198,8 +199,8 @@ class SessionAppends:
         If that fails too, the program's own log says so: the run ends with its first error.
         """
         known = self._failure
-        if self._staged and known is None:
-            self._stage.write()
+        if self._staged and self.staging is not None and known is None:
+            self.staging.unwritten.write()
         await self._wait()
         if self._failure is not known:
             get_logger("log").warning(
@@ -214,8 +215,8 @@ class SessionAppends:
         After a cancellation, staged records are not written: the session repeats them when it is
         resumed, and another process may have begun to do so.
         """
-        if self._staged:
-            self._stage.remove(self)
+        if self._staged and self.staging is not None:
+            self.staging.unwritten.remove(self)
             self._staged = []
         await self._wait()
 

@@ -35,6 +35,7 @@ from .process import OwnProcess
 from .publisher import Publisher
 from .ranked import Arranged, Arrangement, RowNumbers, Rows, SessionGroup
 from .searched import Phrases, SessionText
+from .staging import Stage
 from .subscriptions import BufferedSubscription, BufferedTap
 
 __all__ = ("ROWS", "Backend", "Reads", "StoredLog", "Writes")
@@ -262,6 +263,7 @@ class StoredLog(Generic[B]):
         self._state = "new"
         self._process = OwnProcess()
         self._unkept = Unkept(backend.url)
+        self.unwritten = Stage(self.write_staged)
 
     @property
     def url(self) -> str:

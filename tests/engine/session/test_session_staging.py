@@ -23,7 +23,7 @@ from duolog.engine.log.append import Append
 from duolog.engine.log.contract import EventLog
 from duolog.engine.log.memory import MemoryLog
 from duolog.engine.log.open import open_log
-from duolog.engine.log.staging import EVENTS
+from duolog.engine.log.staging import EVENTS, Stage
 from duolog.engine.records import TRACE, Draft, Record
 from duolog.engine.rounds import Round
 from duolog.engine.scorers.protocol import (
@@ -131,6 +131,7 @@ class Mortal:
         self._written = written
         self.writes = 0
         self.grouped: list[int] = []
+        self.unwritten = Stage(self.write_staged)
 
     @property
     def followed(self) -> bool:
