@@ -149,8 +149,10 @@ class Memory:
         return tuple(self._mark(item) for item in self.items)
 
     def _mark(self, item: Item) -> Item:
+        if not item.answer or item.mark:
+            return item
         found = self.finding(Try(item.problem, _plain(item.answer), item.number))
-        if not item.answer or item.mark or found is None:
+        if found is None:
             return item
         mark = RIGHT if found.right else LOOK_AGAIN
         return Item(item.number, item.problem, item.answer, mark)
