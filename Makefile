@@ -6,7 +6,7 @@
 # make test   all tests, after it has installed what they need; make test ARGS="-k rounds" a part of them,
 #             ARGS="--cpu 20" lists the tests that used most CPU
 # make science  plays the study of agents on held-out instances, and writes docs/science.md and the tables
-#             of docs/agents.md and docs/gallery: some 22 minutes of one core; ARGS=--tiny a few sessions
+#             of docs/agents.md and docs/gallery: some 18 minutes of one core; ARGS=--tiny a few sessions
 # make soak   the long tests: hundreds of kills, many sessions, fresh seeds; SEED=7 repeats a run;
 #             make soak N=1000000 runs the simulator only, that many times, on all cores
 # make mutants   breaks the engine in known ways, and says how soon the simulator notices each;

@@ -1,6 +1,6 @@
 """The study of the shipped agents on held-out instances: ``make science``.
 
-    python -P -m duolog.benchmarks.science              # some 15,000 sessions and forks, some 22 minutes of CPU
+    python -P -m duolog.benchmarks.science              # some 15,000 sessions and forks, some 18 minutes of CPU
     python -P -m duolog.benchmarks.science --tiny --docs /tmp
 
 It plays what its logs do not hold, and writes ``science.md``, the paper's phenomena as hypotheses; the tables of

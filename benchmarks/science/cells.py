@@ -38,7 +38,7 @@ class Size(msgspec.Struct, frozen=True, kw_only=True):
     instances: int = 75
     ablated: int = 25
     trained: tuple[int, ...] = (1, 2, 3, 4, 5)
-    asked: int = 4
+    asked: int = 8
     gallery: int = 100
     resamples: int = 2000
 
