@@ -21,9 +21,11 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from random import Random
 
 import msgspec
+import numpy as np
+from duolog.scoring.columns.table import Floats
+from duolog.scoring.metrics.sample import draws, interval
 
 __all__ = ("Asked", "main", "shares")
 
@@ -74,15 +76,25 @@ class Asked(msgspec.Struct, frozen=True):
     asked: int
     answered: int
 
+    @property
+    def counts(self) -> tuple[int, int, int, int, int]:
+        """What ``shares`` adds up: the message, its further questions, and of a reply that answers one, the reply, its
+        further questions and those that it leaves unanswered.
+        """
+        further, replies = self.asked - 1, self.answered > 0
+        return 1, further, replies, replies * further, replies * (self.asked - self.answered)
 
-def shares(messages: Sequence[Asked]) -> tuple[float, float, float]:
-    """Shares of unanswered further questions, over all replies and over those that answer one, and of replies that answer none."""
-    replies = [one for one in messages if one.answered]
-    further = sum(one.asked - 1 for one in messages)
-    engaged = sum(one.asked - 1 for one in replies)
-    missed = sum(one.asked - one.answered for one in replies)
-    waved = further - engaged
-    return (missed + waved) / further, missed / engaged, 1 - len(replies) / len(messages)
+
+def shares(counts: Floats) -> Floats:
+    """Shares of unanswered further questions, over all replies and over those that answer one, and of replies that answer none.
+
+    Args:
+        counts: ``Asked.counts`` of messages, added up; in the last of any number of dimensions.
+    """
+    messages, further, replies, engaged, missed = np.moveaxis(counts, -1, 0)
+    with np.errstate(invalid="ignore"):  # a resample may lack replies that answer any
+        parts = (missed + further - engaged) / further, missed / engaged, 1 - replies / messages
+    return np.stack(parts, axis=-1)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -93,16 +105,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--multiwoz", nargs="*", type=Path, default=[], help="val.json, test.json")
     parser.add_argument("--star", type=Path, help="the directory with the dialogues of STAR")
     given = parser.parse_args(arguments)
+    try:
+        _table(given.multiwoz, given.star)
+    except (OSError, ValueError, LookupError) as error:
+        parser.error(f"cannot read the data: {error}")
+    return 0
+
+
+def _table(multiwoz: Sequence[Path], star: Path | None) -> None:
     print("| source | messages | further questions | unanswered | if one is answered | none is |")
     print("|---|---|---|---|---|---|")
-    if given.multiwoz:
-        _row("MultiWOZ", [one for path in given.multiwoz for one in _multiwoz(path)])
-    if given.star:
-        star = [*_star(given.star)]
-        _row("STAR", [one for one, played in star if not played])
-        _row("STAR, with played characters", [one for one, _ in star])
+    if multiwoz:
+        _row("MultiWOZ", [one for path in multiwoz for one in _multiwoz(path)])
+    if star is not None:
+        labelled = [*_star(star)]
+        _row("STAR", [one for one, played in labelled if not played])
+        _row("STAR, with played characters", [one for one, _ in labelled])
     _row("coding agents", [Asked(name, *numbers) for name, _, *numbers in _labels("specstory")])
-    return 0
 
 
 def _row(name: str, messages: Sequence[Asked]) -> None:
@@ -110,17 +129,16 @@ def _row(name: str, messages: Sequence[Asked]) -> None:
     groups: dict[str, list[Asked]] = {}
     for one in messages:
         groups.setdefault(one.group, []).append(one)
-    drawn, chance = list(groups.values()), Random("overlooked")
-    draws = [
-        shares([one for group in chance.choices(drawn, k=len(drawn)) for one in group])
-        for _ in range(_RESAMPLES)
-    ]
+    sums = np.array([np.sum([one.counts for one in group], axis=0) for group in groups.values()])
+    drawn = np.concatenate(
+        [shares(times @ sums) for times in draws(len(groups), _RESAMPLES, "overlooked")]
+    )
     cells = []
-    for value, draw in zip(shares(messages), zip(*draws, strict=True), strict=True):
-        low, high = (sorted(draw)[round(part * (_RESAMPLES - 1))] for part in (0.025, 0.975))
-        cells.append(f"{value:.2f} ({low:.2f} to {high:.2f})")
-    further = sum(one.asked - 1 for one in messages)
-    print(f"| {name} | {len(messages)} | {further} | {' | '.join(cells)} |")
+    for value, resampled in zip(shares(sums.sum(axis=0)), drawn.T, strict=True):
+        bounds = interval(resampled)
+        around = "" if bounds is None else f" ({bounds[0]:.2f} to {bounds[1]:.2f})"
+        cells.append(f"{value:.2f}{around}")
+    print(f"| {name} | {len(messages)} | {sums[:, 1].sum()} | {' | '.join(cells)} |")
 
 
 def _multiwoz(path: Path) -> Iterator[Asked]:
@@ -160,7 +178,7 @@ def _star(directory: Path) -> Iterator[tuple[Asked, bool]]:
     for name, event, asked, answered in _labels("star"):
         dialogue = json.loads((directory / f"{name}.json").read_text("utf-8"))
         if dialogue["Events"][int(event)]["Agent"] != "Wizard":
-            raise SystemExit(f"{name}.json: event {event} is not a message of the wizard")
+            raise ValueError(f"{name}.json: event {event} is not a message of the wizard")
         played = dialogue["Scenario"]["Domains"] in PLAYED
         yield Asked(dialogue["AnonymizedUserWorkerID"], asked, answered), played
 

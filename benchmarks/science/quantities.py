@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -47,17 +46,17 @@ RULES: Final[tuple[Rule, ...]] = tuple(
 
 def utility(items: Sequence[Trajectory]) -> Floats:
     """Overall utility."""
-    return formal_values(_facts(items), ()).overall
+    return formal_values(Facts(items), ()).overall
 
 
 def final(items: Sequence[Trajectory]) -> Floats:
     """The utility with which they end."""
-    return formal_values(_facts(items), ()).final
+    return formal_values(Facts(items), ()).final
 
 
 def gain(items: Sequence[Trajectory]) -> Floats:
     """Overall utility less that of the first update."""
-    return formal_values(_facts(items), ()).gain
+    return formal_values(Facts(items), ()).gain
 
 
 def unproductive(least: int) -> Quantity:
@@ -76,7 +75,7 @@ def token_ratio(items: Sequence[Trajectory]) -> Floats:
 
 def utility_after(items: Sequence[Trajectory], rounds: int) -> Floats:
     """The utility after a number of rounds; for a shorter session, its final utility."""
-    facts = _facts(items)
+    facts = Facts(items)
     return np.where(facts.valued, facts.at(np.minimum(facts.last, rounds)), np.nan)
 
 
@@ -85,7 +84,7 @@ def drop(tau: int, rule: Rule = (3, "productive")) -> Quantity:
 
     def dropped(items: Sequence[Trajectory]) -> Floats:
         reading = Reading(rule[0], rule[1] == "unproductive")
-        values = formal_values(_facts(items), (tau,), reading)
+        values = formal_values(Facts(items), (tau,), reading)
         lost: Floats = values.stops[tau] - values.reference
         return lost
 
@@ -105,32 +104,6 @@ def rounds_to_first(items: Sequence[Trajectory]) -> Floats:
         return float(next((one.round for one in points if one.updated), len(points)))
 
     return column_of(map(first, items))
-
-
-class _Same:
-    """Sessions that are equal if they are the same objects: to compare what they hold would take long."""
-
-    __slots__ = ("items", "key")
-
-    def __init__(self, items: Sequence[Trajectory]) -> None:
-        self.items = items  # kept, so that no other object gets the id of one
-        self.key = tuple(map(id, items))
-
-    def __hash__(self) -> int:
-        return hash(self.key)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.key == other.key
-
-
-def _facts(items: Sequence[Trajectory]) -> Facts:
-    """The columns from which the quantities of sessions are computed, read once for many quantities."""
-    return _facts_of(_Same(items))
-
-
-@lru_cache(maxsize=16)
-def _facts_of(sessions: _Same) -> Facts:
-    return Facts(sessions.items)
 
 
 def _spent(measure: str, items: Sequence[Trajectory]) -> Floats:

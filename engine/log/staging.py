@@ -15,7 +15,7 @@ from typing import Final, Protocol, TypeGuard, final, runtime_checkable
 
 import anyio
 
-from ..errors import LogClosed, LogError
+from ..errors import LogClosed
 from ..logger import get_logger
 from ..records import TRACE, Draft, Record
 from .append import Append
@@ -95,7 +95,7 @@ class Stage:
         group = [append for session in sessions for append in session.take()]
         try:
             self._write(group)
-        except LogError as error:  # for each session, as soon as it asks
+        except Exception as error:  # noqa: BLE001 (raised again for each session that asks)
             for append in group:
                 append.outcome = append.outcome or error.with_traceback(None)
                 append.settle()
@@ -188,8 +188,7 @@ class SessionAppends:
         Raises:
             LogError: it was refused; then nothing more is taken.
         """
-        if self._staged and self.staging is not None:
-            self.staging.unwritten.write()
+        self._begin_to_write()
         await self._wait()
         self._check()
 
@@ -199,8 +198,8 @@ class SessionAppends:
         If that fails too, the program's own log says so: the run ends with its first error.
         """
         known = self._failure
-        if self._staged and self.staging is not None and known is None:
-            self.staging.unwritten.write()
+        if known is None:
+            self._begin_to_write()
         await self._wait()
         if self._failure is not known:
             get_logger("log").warning(
@@ -225,6 +224,10 @@ class SessionAppends:
         appends, self._staged, self._events = self._staged, [], 0
         self._writing += appends
         return appends
+
+    def _begin_to_write(self) -> None:
+        if self._staged and self.staging is not None:
+            self.staging.unwritten.write()
 
     async def _wait(self) -> None:
         """Waits until all that is being written is settled."""

@@ -18,8 +18,6 @@ __all__ = ("RetentionUtility", "retention")
 
 _SHORT: Final = 4096  # characters that are compared at once
 
-_NO_DRAFT: Final = Missing("there is no draft of an agent's yet")
-
 _LEFT: Final[frozenset[CloseReason]] = frozenset({"abandoned", "tolerance"})
 """Close reasons that say that the human left before the end."""
 
@@ -77,8 +75,7 @@ class _Retention:
         self._draft: str | None = None
         self._before = ""
         self._version = 0
-        self._edited = False
-        self._kept: Score | Missing = _NO_DRAFT  # by the human's last version
+        self._kept: Score | Missing | None = None  # by the human's last version of the draft
 
     def cost(self, record: Record, over: Round | None) -> Cost:
         if record.kind not in ("SnapshotTaken", "SessionClosed"):
@@ -100,13 +97,14 @@ class _Retention:
         if record.role == "agent":
             settled = self._settle(replaced=True)
             self._before, self._draft = self._latest, text
-            self._latest, self._version, self._edited = text, record.version, False
+            self._latest, self._version, self._kept = text, record.version, None
             return settled
         if record.role != "human":
             return ()
-        self._latest, self._edited = text, True
-        self._kept = _NO_DRAFT
-        if self._draft is not None:
+        self._latest = text
+        if self._draft is None:
+            self._kept = Missing("the agent has made no draft yet")
+        else:
             self._kept = retention(self._draft, text, self._before)
         of = f"snapshot/{record.version}"
         return (measured(self._ref, self._kept, of, snapshot=record.version),)
@@ -115,13 +113,11 @@ class _Retention:
         """Scores the draft that has become final, if there is one."""
         if self._draft is None:
             return ()
-        result: Score | Missing
-        if self._edited:
-            result = self._kept
-        elif replaced:
+        result = self._kept
+        if result is None and replaced:
             result = Missing("the agent replaced the draft before a human edited it")
-        else:
-            result = retention(self._draft, "" if left else self._latest, self._before)
+        elif result is None:
+            result = retention(self._draft, "" if left else self._draft, self._before)
         self._draft = None
         of = f"snapshot/{self._version}"
         return (measured(self._ref, result, of, snapshot=self._version),)

@@ -5,14 +5,28 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from duolog.benchmarks.overlooked import Asked, main, shares
+from duolog.scoring.columns.table import Floats
+
+
+def counts(message: Asked) -> Floats:
+    return np.array(message.counts, dtype=np.float64)
+
+
+def test_a_wrong_path_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["--star", "nowhere"])
+    assert "nowhere" in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_the_question_that_is_answered_is_not_a_further_one() -> None:
     whole, part, none = Asked("a", 2, 2), Asked("b", 3, 1), Asked("c", 2, 0)
-    assert shares([whole, part, none]) == pytest.approx((3 / 4, 2 / 3, 1 / 3))
-    assert shares([whole]) == (0, 0, 0)
+    assert [*shares(counts(whole) + counts(part) + counts(none))] == pytest.approx(
+        [3 / 4, 2 / 3, 1 / 3]
+    )
+    assert [*shares(counts(whole))] == [0, 0, 0]
 
 
 @pytest.mark.parametrize(

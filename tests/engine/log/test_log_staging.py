@@ -12,6 +12,7 @@ from duolog.engine.errors import CodecError, LogClosed, VersionConflict
 from duolog.engine.events import MessageSent, ScorerRef, UtilityScored
 from duolog.engine.log.append import Append
 from duolog.engine.log.contract import Store
+from duolog.engine.log.memory import MemoryLog
 from duolog.engine.log.open import open_log
 from duolog.engine.log.staging import SessionAppends, Staging
 from duolog.engine.records import TRACE, Draft
@@ -141,6 +142,26 @@ async def test_sessions_of_one_process_are_written_together(url: str, tmp_path: 
             [1],
             [1, 2, 3],
         ]
+
+
+async def test_a_defect_in_a_write_is_raised_in_each_session_that_waits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also if the timer has begun the write: nobody waits for ever."""
+
+    def fail(log: MemoryLog, appends: Sequence[Append]) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(MemoryLog, "write_staged", fail)
+    async with open_log("memory://") as log:
+        sessions = [SessionAppends(log, name, staged=True) for name in "ab"]
+        for name, appends in zip("ab", sessions, strict=True):
+            await appends.append(name, [said("0")], expected_version=0)
+        assert isinstance(log, Staging)
+        log.unwritten.write()
+        for appends in sessions:
+            with pytest.raises(ZeroDivisionError):
+                await appends.flush()
 
 
 async def test_what_a_run_stages_after_a_refusal_is_refused_too(tmp_path: Path) -> None:

@@ -312,7 +312,7 @@ async def test_retention_by_hand() -> None:
     script.output("a b c d")  # 8: kept to the end
     script.closed()
     assert found(await run_scorer(RetentionUtility(), script.records)) == [
-        ("snapshot/2", None, "there is no draft of an agent's yet"),
+        ("snapshot/2", None, "the agent has made no draft yet"),
         ("snapshot/3", None, "the agent replaced the draft before a human edited it"),
         ("snapshot/6", 0.875, None),
         ("snapshot/7", 0.75, None),
