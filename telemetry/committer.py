@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
+from itertools import takewhile
 from time import time
 from typing import NamedTuple, final
 from weakref import WeakKeyDictionary
@@ -126,8 +127,9 @@ class BatchCommitter:
 
         The rest is left to the next call. An entry that the log has already is the whole head. No
         results mean that the batch is to be tried again: another process was first to append, or the
-        batch was refused and is tried entry by entry, so that each entry fails alone. An event that
-        the log cannot hold as it is is tried once more, with a text in place of what does not fit.
+        batch was refused and is tried entry by entry, so that each entry fails alone. An entry that
+        refers to an event is refused only if the log lacks that event too. An event that the log cannot
+        hold as it is is tried once more, with a text in place of what does not fit.
 
         Raises:
             LogUnavailable: the log cannot be written now. The batch was not, or the next call finds
@@ -187,10 +189,17 @@ class BatchCommitter:
                     self._unsure[queue] = written
                 raise
         queue.begun = queue.begun or not expected
-        if not records or records[0].version == expected + 1:
+        results = written.results(records)
+        latest = bool(records) and records[0].version == expected + 1
+        if latest or not records:
             queue.state = state  # else the log had all of them
             log_session_events(records)
-        return written.results(records)
+        if latest or not any(result.error for result in results):
+            return results
+        # The log has not confirmed that the state is the latest; it may hold what an entry refers to.
+        if sure := list(takewhile(lambda result: result.error is None, results)):
+            return sure
+        return results if (await self.load(queue)).version == expected else []
 
     async def _find(self, queue: SessionQueue) -> list[CommitResult] | None:
         """Looks for a batch of which it is not known whether it was written; None: it was not."""

@@ -183,7 +183,7 @@ class SessionQueue:
         self.opened = opened
         self.opening: bytes | None = None
         self.state: TraceState | None = None
-        self.lock = anyio.Lock()  # one at a time reads or writes the trace
+        self.lock = anyio.Lock(fast_acquire=True)  # one at a time reads or writes the trace
         # The intake's lock protects these.
         self.entries: deque[QueuedCommand] = deque()
         self.busy = False

@@ -441,6 +441,24 @@ async def test_an_edit_is_refused_where_another_process_was_first(gate: Gate) ->
         assert third.version == 6
 
 
+async def test_what_another_process_recorded_can_be_referred_to(gate: Gate) -> None:
+    async with Recorder(gate.log) as here, Recorder(gate.log) as there:
+        mine, theirs = await here.session("s"), await there.session("s")
+        await theirs.human.says("hello", durable=True)  # so that both know the trace
+        await mine.human.says("hello", durable=True)
+        draft = await theirs.agent.submits("one", durable=True)
+        await theirs.agent.acts("look", id="look")
+        await there.flush("s")
+        assert draft.version is not None
+        edited = await mine.human.edits("two", base=draft.version, durable=True)
+        assert edited.version == draft.version + 2
+        await theirs.agent.acts("search", id="search", durable=True)
+        await mine.agent.resolves("search", "found", durable=True)
+        with pytest.raises(InvalidInput, match="lacks an event with the id 'nothing'"):
+            await mine.agent.resolves("nothing", "found", durable=True)
+        assert here.statistics().refused == 1
+
+
 async def test_states_of_idle_sessions_are_let_go(gate: Gate) -> None:
     async with Recorder(gate.log) as recorder:
         held = await recorder.session("held")
