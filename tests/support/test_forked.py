@@ -16,7 +16,7 @@ FINDS = """
 import json, os, sys, threading, warnings
 print(json.dumps([__name__, sys.argv, sys.path, os.getcwd(), dict(os.environ), sys.stdin.read()]))
 print(threading.active_count(), sys.stdout.isatty(), sys.stdout.encoding, file=sys.stderr)
-warnings.warn("beware", stacklevel=1)
+warnings.warn_explicit("beware", UserWarning, "finds.py", 1)
 sys.exit(3)
 """
 

@@ -99,12 +99,15 @@ asyncio.run(main())
 """
 
 
+MAY = "ignore:This process:DeprecationWarning"  # since Python 3.12, about any fork with threads
+
+
 @pytest.mark.parametrize(
     ("program", "told"), [(SYNC, "['before', 'after']"), (ASYNC, "[1, 2, 3, 4]")]
 )
 def test_a_fork_is_refused_and_does_not_hang(tmp_path: Path, program: str, told: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-P", "-c", program, str(tmp_path / "a.db")],
+        [sys.executable, "-P", "-W", MAY, "-c", program, str(tmp_path / "a.db")],
         capture_output=True,
         text=True,
         timeout=300,
