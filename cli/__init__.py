@@ -12,6 +12,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from .._version import __version__
+
 if TYPE_CHECKING:
     from typer import Context
 
@@ -79,17 +81,25 @@ def _log_and_run(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
+    if [*arguments] == ["--version"]:  # the parser takes longer to load
+        sys.stdout.write(f"duolog {__version__}\n")
+        return 0
     from typer import Abort, TyperException
 
     from ..engine.errors import DuologError
-    from .app import app, built_from, commands_of
 
     completing = "_DUOLOG_COMPLETE" in os.environ  # as the completions of shells set it
     if completing:
+        from .app import app, built_from
         from .completion import offer_completions
 
         offer_completions(app)
-    commands = built_from(app) if completing else commands_of(app, next(iter(arguments), ""))
+        commands = built_from(app)
+    else:
+        from .root import commands_of, outline
+
+        helps = {*arguments} <= {"-h", "--help"}
+        commands = outline() if helps else commands_of(arguments[0])
     try:
         code = _ungrouped(commands, arguments)
     except TyperException as error:

@@ -90,6 +90,17 @@ def test_the_whole_public_api_loads_nothing_heavy(tmp_path: Path) -> None:
     assert sockets == []
 
 
+def test_a_command_loads_the_module_of_no_other(tmp_path: Path) -> None:
+    modules, _ = probe("import duolog.cli; duolog.cli.main(['show', '--help'])", tmp_path)
+    commands = {name for name in modules if name.startswith("duolog.cli.commands.")}
+    assert commands == {"duolog.cli.commands.show"}
+
+
+def test_the_version_is_printed_without_the_command_line(tmp_path: Path) -> None:
+    modules, _ = probe("import duolog.cli; duolog.cli.main(['--version'])", tmp_path)
+    assert foreign(modules) == {"duolog"}
+
+
 def test_help_loads_what_it_needs_and_no_more(tmp_path: Path) -> None:
     commands = [[], *([name] for name in COMMANDS)]
     found = probes(HELPS.format(commands=commands), tmp_path)

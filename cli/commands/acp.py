@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .. import options
-from ..app import app
 from ..arguments import example
 from ..output import say
+from ..root import app
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

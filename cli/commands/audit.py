@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from .. import options
-from ..app import app
 from ..arguments import example
 from ..lookup import existing_log
+from ..root import app
 from ..runtime import run
 
 __all__ = ("audit_command",)

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from .. import options
-from ..app import app
 from ..arguments import example
 from ..output import output_rules
+from ..root import app
 from ..runtime import run
 
 __all__ = ("bundle_command", "verify_bundle_command")

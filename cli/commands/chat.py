@@ -10,10 +10,10 @@ import typer
 
 from ...engine.errors import InvalidInput
 from .. import options
-from ..app import app
 from ..arguments import example, for_model, numbers
 from ..lookup import find_session, log_at
 from ..output import say
+from ..root import app
 from ..runtime import run
 
 if TYPE_CHECKING:

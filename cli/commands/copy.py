@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...engine.errors import InvalidInput
-from ..app import app
 from ..arguments import example
 from ..lookup import existing_log, log_at
 from ..output import print_json, say
+from ..root import app
 from ..runtime import run
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .. import options
-from ..app import app
 from ..arguments import CONCURRENCY, choices, example, numbers
 from ..lookup import existing_log
 from ..output import say
+from ..root import app
 from ..runtime import collect_rarely, run
 
 if TYPE_CHECKING:

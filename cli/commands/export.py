@@ -12,10 +12,10 @@ import typer
 
 from ...engine.errors import InvalidInput
 from .. import options
-from ..app import app
 from ..arguments import choices, example
 from ..lookup import existing_log, find_session
 from ..output import output_rules, say
+from ..root import app
 from ..runtime import run
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ import typer
 
 from ...engine.errors import Divergence, InvalidInput
 from .. import options
-from ..app import app
 from ..arguments import choices, example
 from ..lookup import existing_log, find_session, log_at
 from ..output import print_json
+from ..root import app
 from ..runtime import run
 
 if TYPE_CHECKING:

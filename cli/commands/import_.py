@@ -13,7 +13,6 @@ import typer
 
 from ...engine.errors import InvalidInput
 from .. import options
-from ..app import app
 from ..arguments import example
 from ..foreign_import import (
     MOST,
@@ -24,6 +23,7 @@ from ..foreign_import import (
 )
 from ..lookup import new_log
 from ..output import check_not_read, print_json, say
+from ..root import app
 from ..runtime import run
 
 if TYPE_CHECKING:

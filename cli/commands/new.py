@@ -13,9 +13,9 @@ from typing import Annotated, Literal
 import typer
 
 from ...engine.errors import InvalidInput
-from ..app import app
 from ..arguments import example
 from ..output import command_name
+from ..root import app
 
 __all__ = ("new_command",)
 

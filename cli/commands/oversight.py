@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .. import options
-from ..app import app
 from ..arguments import FILTERS, example
 from ..lookup import existing_log
 from ..output import say
+from ..root import app
 from ..runtime import run
 
 if TYPE_CHECKING:

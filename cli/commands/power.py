@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from .. import options
-from ..app import app
 from ..arguments import choices, example, numbers
+from ..root import app
 
 __all__ = ("power_command",)
 

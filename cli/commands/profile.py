@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .. import options
-from ..app import app
 from ..arguments import choices, example, for_model, only_one
 from ..output import output_rules, say
+from ..root import app
 from ..runtime import collect_rarely, run
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import typer
 
 from ...engine.errors import InvalidInput
 from .. import options
-from ..app import app
 from ..arguments import choices, example, numbers, one_of, only_one
 from ..output import output_rules, print_json, say
+from ..root import app
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

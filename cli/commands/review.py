@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .. import options
-from ..app import app
 from ..arguments import choices, example
 from ..lookup import existing_log, find_session
 from ..output import print_json, print_text
+from ..root import app
 from ..runtime import run
 
 if TYPE_CHECKING:

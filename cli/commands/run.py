@@ -10,9 +10,9 @@ import typer
 
 from ...engine.errors import InvalidInput
 from .. import options
-from ..app import app
 from ..arguments import choices, example
 from ..output import print_json, say
+from ..root import app
 from ..runtime import collect_rarely, run
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ import typer
 
 from ...engine.errors import InvalidInput
 from .. import options
-from ..app import app
 from ..arguments import CONCURRENCY, choices, example
 from ..lookup import existing_log, find_session
 from ..output import print_json, say
+from ..root import app
 from ..runtime import run
 
 if TYPE_CHECKING:

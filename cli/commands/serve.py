@@ -10,11 +10,11 @@ import typer
 
 from ...engine.errors import InvalidInput
 from .. import options
-from ..app import app
 from ..arguments import example, one_of, seconds_in
 from ..listening import SPARE, address_of, bind, given_token, open_files
 from ..lookup import log_at, name_of
 from ..output import say
+from ..root import app
 from ..runtime import collect_rarely, requests_to_end, run
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .. import options
-from ..app import app
 from ..arguments import FILTERS, example
 from ..lookup import existing_log, name_of
 from ..output import print_text, say
+from ..root import app
 from ..runtime import run
 
 if TYPE_CHECKING:

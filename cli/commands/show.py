@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 
 from .. import options
-from ..app import app
 from ..arguments import example
 from ..lookup import existing_log, find_session
 from ..output import print_json
+from ..root import app
 from ..runtime import run
 
 __all__ = ("show_command",)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..app import app
 from ..arguments import example
 from ..lookup import log_at
+from ..root import app
 from ..runtime import run
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import IO, TYPE_CHECKING, Annotated
 import typer
 
 from ...engine.errors import InvalidInput
-from ..app import app
 from ..arguments import example, one_of
 from ..output import print_json
+from ..root import app
 
 if TYPE_CHECKING:
     from ...examples.travel.evaluation import Summary

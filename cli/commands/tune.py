@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .. import options
-from ..app import app
 from ..arguments import CONCURRENCY, example, numbers, one_of
 from ..output import output_rules
+from ..root import app
 from ..runtime import collect_rarely, run
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ import typer
 
 from ...engine.errors import InvalidInput
 from .. import options
-from ..app import app
 from ..arguments import example
 from ..listening import address_of, bind, given_token
 from ..lookup import log_at, name_of
 from ..output import say
+from ..root import app
 from ..runtime import requests_to_end, run
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import typer
 
 from ...engine.errors import InvalidInput, MissingExtra
 from .. import options
-from ..app import app
 from ..arguments import example, one_of
 from ..lookup import existing_log, find_session, name_of
+from ..root import app
 from ..runtime import run
 
 __all__ = ("watch_command",)

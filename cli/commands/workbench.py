@@ -9,11 +9,11 @@ import typer
 
 from ...engine.errors import InvalidInput
 from .. import options
-from ..app import app
 from ..arguments import example
 from ..listening import SPARE, address_of, bind, follow_sessions, given_token, open_files
 from ..lookup import existing_log, log_at, name_of
 from ..output import say
+from ..root import app
 from ..runtime import collect_rarely, requests_to_end, run
 
 if TYPE_CHECKING:

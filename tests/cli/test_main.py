@@ -8,7 +8,8 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import duolog
@@ -17,6 +18,7 @@ import typer
 from duolog import InvalidInput
 from duolog.cli import app as app_module
 from duolog.cli import main
+from duolog.cli import root as root_module
 from duolog.cli.output import say
 from duolog.engine.task import Cell, Setting, find_task
 from typer.core import TyperCommand, TyperGroup
@@ -32,6 +34,17 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 def test_help(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 0
     assert capsys.readouterr().out.startswith("Usage: duolog [OPTIONS] COMMAND")
+
+
+def test_the_help_that_is_made_sooner_is_the_help_of_all_commands(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    made = app_module.built_from(app_module.app)
+    assert isinstance(made, TyperGroup)
+    assert main(["--help"]) == 0
+    printed = capsys.readouterr().out
+    made(args=["--help"], prog_name="duolog", standalone_mode=False)
+    assert capsys.readouterr().out == printed
 
 
 @pytest.mark.parametrize(
@@ -74,20 +87,23 @@ def test_a_group_without_a_command_prints_its_help(capsys: pytest.CaptureFixture
         assert "Commands:" in out
 
 
-def application(error: BaseException) -> typer.Typer:
+def application(error: BaseException) -> Callable[[], Callable[..., object]]:
+    """What makes a command line with nothing but a command that raises."""
     made = typer.Typer()
 
     @made.command()
     def fail() -> None:
         raise error
 
-    return made
+    return partial(app_module.built_from, made)
 
 
 def test_an_error_of_ours_is_one_line_and_2(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(app_module, "app", application(InvalidInput("no such task:\n  'cooking'")))
+    monkeypatch.setattr(
+        root_module, "outline", application(InvalidInput("no such task:\n  'cooking'"))
+    )
     assert main([]) == 2
     assert capsys.readouterr() == ("", "duolog: no such task: 'cooking'\n")
 
@@ -103,7 +119,7 @@ def test_an_error_of_the_operating_system_is_one_line_and_2(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     full = OSError(errno.ENOSPC, "No space left on device")
-    monkeypatch.setattr(app_module, "app", application(full))
+    monkeypatch.setattr(root_module, "outline", application(full))
     assert main([]) == 2
     assert capsys.readouterr() == ("", "duolog: No space left on device\n")
 
@@ -111,7 +127,7 @@ def test_an_error_of_the_operating_system_is_one_line_and_2(
 def test_an_interrupt_is_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(app_module, "app", application(KeyboardInterrupt()))
+    monkeypatch.setattr(root_module, "outline", application(KeyboardInterrupt()))
     assert main([]) == 130
     assert capsys.readouterr() == ("", "duolog: interrupted\n")
 
@@ -120,7 +136,7 @@ def test_an_interrupt_is_one_line(
     ("error", "code"), [(typer.Exit(3), 3), (typer.Abort(), 1), (KeyboardInterrupt(), 130)]
 )
 def test_exit_codes(error: BaseException, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app_module, "app", application(error))
+    monkeypatch.setattr(root_module, "outline", application(error))
     assert main([]) == code
 
 
@@ -128,12 +144,12 @@ def test_errors_of_several_tasks_are_one_line_unless_one_is_a_defect(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     full = [InvalidInput("the disk is full"), OSError(errno.ENOSPC, "No space left on device")]
-    monkeypatch.setattr(app_module, "app", application(ExceptionGroup("tasks", full)))
+    monkeypatch.setattr(root_module, "outline", application(ExceptionGroup("tasks", full)))
     assert main([]) == 2
     assert capsys.readouterr() == ("", "duolog: the disk is full\n")
 
     oops = ExceptionGroup("tasks", [*full, ZeroDivisionError("oops")])
-    monkeypatch.setattr(app_module, "app", application(oops))
+    monkeypatch.setattr(root_module, "outline", application(oops))
     with pytest.raises(ExceptionGroup):
         main([])
 
@@ -148,7 +164,7 @@ def test_what_a_message_names_does_nothing_to_the_terminal(
 
 
 def test_a_defect_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app_module, "app", application(ZeroDivisionError("oops")))
+    monkeypatch.setattr(root_module, "outline", application(ZeroDivisionError("oops")))
     with pytest.raises(ZeroDivisionError, match="oops"):
         main([])
 
