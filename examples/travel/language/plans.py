@@ -19,10 +19,10 @@ from ..plan.plan import BLANK, Plan
 from ..plan.text import parse_plan
 from ..planner.finds import Finds
 from ..planner.knowledge import Knowledge, learn
+from ..planner.legs import road_line
 from ..planner.planner import Draft
 from ..planner.reading import MEALS, Meal, Stay, look_up, meals, plan_cost, route_of, stays, visited
-from ..planner.routes import road_line
-from ..planner.stays import allows, fits_type, pick_room
+from ..planner.stays import allows, fits_type
 from .facts import ANY, Fact
 from .messages import say_fact
 
@@ -112,7 +112,7 @@ def _suits(room: Accommodation, known: Knowledge) -> bool:
 
 def _move(plan: Plan, stay: Stay, known: Knowledge, finds: Finds, comfort: float) -> Plan:
     """Another room for a stay, if there is one that fails nothing."""
-    room, failed = pick_room(known, finds, stay.city, len(stay.days), comfort)
+    room, failed = finds.rooms.pick(known, stay.city, len(stay.days), comfort)
     if room is None or failed:
         return plan
     return _put(plan, stay.days, "accommodation", f"{room.name}, {stay.city}")
@@ -150,7 +150,7 @@ def _served(cuisine: str, there: dict[Meal, tuple[str, ...]], but: Meal) -> bool
 
 def _untried(plan: Plan, city: str, finds: Finds) -> list[Restaurant]:
     taken = {(meal.name, meal.city) for meal in meals(plan)}
-    return [r for r in finds.tables.get(city, ()) if (r.name, r.city) not in taken]
+    return [r for r in finds.tables.of(city) if (r.name, r.city) not in taken]
 
 
 def _swap_legs(plan: Plan, known: Knowledge, finds: Finds) -> Plan:

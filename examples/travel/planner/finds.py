@@ -11,6 +11,8 @@ from ....engine.errors import InvalidInput
 from ....engine.events import JSON
 from ....engine.session.view import ActionSeen
 from ..data.tables import Accommodation, Flight, Mode, Restaurant, Route
+from .legs import Ways
+from .stays import Rooms, Tables
 
 __all__ = ("Finds", "SearchRequest")
 
@@ -44,11 +46,12 @@ class Finds:
         cities: the cities of each state searched.
         flights: by origin, destination and date.
         routes: over land, by origin, destination and mode.
+        ways: the legs that those flights and routes offer.
         accommodations: by city, in the order of the table.
         restaurants: by city, in the order of the table.
         attractions: names by city.
-        rooms: the accommodations whose name cannot be taken for another one's.
-        tables: the restaurants whose name cannot be taken for another one's.
+        rooms: the accommodations whose name cannot be taken for another one's, to choose from.
+        tables: the restaurants whose name cannot be taken for another one's, to choose from.
     """
 
     def __init__(self) -> None:
@@ -58,8 +61,9 @@ class Finds:
         self.accommodations: dict[str, tuple[Accommodation, ...]] = {}
         self.restaurants: dict[str, tuple[Restaurant, ...]] = {}
         self.attractions: dict[str, tuple[str, ...]] = {}
-        self.rooms: dict[str, tuple[Accommodation, ...]] = {}
-        self.tables: dict[str, tuple[Restaurant, ...]] = {}
+        self.ways = Ways(self.flights, self.routes)
+        self.rooms = Rooms()
+        self.tables = Tables()
         self._made: set[tuple[str, tuple[tuple[str, str], ...]]] = set()
 
     def made(self, search: SearchRequest) -> bool:
@@ -122,25 +126,27 @@ def _take_flights(finds: Finds, given: Mapping[str, str], rows: _Rows) -> None:
     for flight in msgspec.convert([{**row, "date": date} for row in rows], list[Flight]):
         groups.setdefault((flight.origin, flight.destination, date), []).append(flight)
     finds.flights.update((key, tuple(group)) for key, group in groups.items())
+    finds.ways.forget()
 
 
 def _take_routes(finds: Finds, given: Mapping[str, str], rows: _Rows) -> None:
     for route in msgspec.convert(rows, list[Route]):
         finds.routes[route.origin, route.destination, route.mode] = route
+    finds.ways.forget()
 
 
 def _take_accommodations(finds: Finds, given: Mapping[str, str], rows: _Rows) -> None:
     city = given["city"]
     found = msgspec.convert([{**row, "city": city} for row in rows], tuple[Accommodation, ...])
     finds.accommodations[city] = found
-    finds.rooms[city] = _clear(found)
+    finds.rooms.add(city, _clear(found))
 
 
 def _take_restaurants(finds: Finds, given: Mapping[str, str], rows: _Rows) -> None:
     city = given["city"]
     found = msgspec.convert([{**row, "city": city} for row in rows], tuple[Restaurant, ...])
     finds.restaurants[city] = found
-    finds.tables[city] = _clear(found)
+    finds.tables.add(city, _clear(found))
 
 
 def _take_attractions(finds: Finds, given: Mapping[str, str], rows: _Rows) -> None:

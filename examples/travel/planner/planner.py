@@ -16,9 +16,9 @@ from ..data.tables import Accommodation, Restaurant
 from ..plan.plan import BLANK, DayPlan, Plan
 from .finds import Finds, SearchRequest
 from .knowledge import Knowledge
+from .legs import Leg
 from .routes import (
     Journey,
-    Leg,
     candidates,
     city_count,
     even_nights,
@@ -26,7 +26,7 @@ from .routes import (
     leads_back,
     transfers,
 )
-from .stays import Table, pick_meals, pick_room, room_cost
+from .stays import Table, room_cost
 
 __all__ = ("Draft", "needed_searches", "next_step", "plan_trip")
 
@@ -63,20 +63,41 @@ def meal_slots(journey: Journey) -> list[Slot]:
     slots: list[Slot] = []
     moves = transfers(journey.nights)
     for number, day in enumerate(moves):
-        leg = journey.legs[number]
-        left = journey.stops[number - 1] if number else None
-        reached = journey.stops[number] if number < len(journey.stops) else None
-        if left is not None and leg.departs >= _BREAKFAST:
-            slots.append(Slot(day, "breakfast", left, True))
-        for meal, hour in _LATER_MEALS:
-            if reached is not None and leg.arrives <= hour:
-                slots.append(Slot(day, meal, reached, True))
-            elif left is not None and leg.departs >= hour:
-                slots.append(Slot(day, meal, left, True))
-        if reached is not None:
+        slots += (Slot(day, meal, city, True) for meal, city in _on_the_way(journey, number))
+        if number < len(journey.stops):
+            city = journey.stops[number]
             for full in range(day + 1, moves[number + 1]):
-                slots += (Slot(full, meal, reached, False) for meal in _MEALS)
+                slots += (Slot(full, meal, city, False) for meal in _MEALS)
     return slots
+
+
+def _meal_counts(journey: Journey, *, lean: bool) -> dict[str, int]:
+    """How many meals there are in each city, or only those that may not be left out."""
+    counts: dict[str, int] = {}
+    for number in range(len(journey.legs)):
+        for _, city in () if lean else _on_the_way(journey, number):
+            counts[city] = counts.get(city, 0) + 1
+        full = journey.nights[number] - 1 if number < len(journey.stops) else 0
+        if full > 0:
+            city = journey.stops[number]
+            counts[city] = counts.get(city, 0) + len(_MEALS) * full
+    return counts
+
+
+def _on_the_way(journey: Journey, number: int) -> list[tuple[Meal, str]]:
+    """The meals for which a day of travel has time, and their cities."""
+    leg, stops = journey.legs[number], journey.stops
+    left = stops[number - 1] if number else None
+    reached = stops[number] if number < len(stops) else None
+    found: list[tuple[Meal, str]] = []
+    if left is not None and leg.departs >= _BREAKFAST:
+        found.append(("breakfast", left))
+    for meal, hour in _LATER_MEALS:
+        if reached is not None and leg.arrives <= hour:
+            found.append((meal, reached))
+        elif left is not None and leg.departs >= hour:
+            found.append((meal, left))
+    return found
 
 
 def write_days(
@@ -153,12 +174,15 @@ _CITIES_TO_SEARCH: Final = 8
 
 
 class _Candidate(NamedTuple):
-    """A candidate plan, its cost, and the wishes that it fails."""
+    """A candidate plan, its cost, and the wishes that it fails.
+
+    A lean one has no meals on days of travel.
+    """
 
     journey: Journey
     rooms: tuple[Accommodation | None, ...]
     meals: Table
-    slots: Sequence[Slot]
+    lean: bool
     cost: float
     burden: float
     unmet: frozenset[str]
@@ -193,9 +217,9 @@ def draft_trip(known: Knowledge, finds: Finds) -> Draft:
 
 
 def _written(known: Knowledge, finds: Finds, draft: _Candidate) -> Draft:
-    plan = write_days(
-        known.origin, draft.journey, draft.rooms, draft.meals.by_city, draft.slots, finds
-    )
+    journey, meals = draft.journey, draft.meals.by_city
+    slots = [slot for slot in meal_slots(journey) if not (draft.lean and slot.travelling)]
+    plan = write_days(known.origin, journey, draft.rooms, meals, slots, finds)
     return Draft(plan, draft.cost, draft.unmet)
 
 
@@ -280,7 +304,7 @@ def _cities_to_search(
     if len(searched) >= _CITIES_TO_SEARCH:
         return ()
     nights = even_nights(known.days - 1, count)
-    useless = {city for city in searched if pick_room(known, finds, city, min(nights), 0.0)[1]}
+    useless = {city for city in searched if finds.rooms.pick(known, city, min(nights), 0.0)[1]}
     useful = [city for city in places if city not in useless]
     for journey in journeys(known, finds, useful, nights, saving=saving):
         fresh = tuple(city for city in journey.stops if city not in searched)
@@ -349,37 +373,31 @@ def _drafts(
     known: Knowledge, finds: Finds, ways: Iterable[Journey], comfort: float, *, lean: bool
 ) -> list[_Candidate]:
     people = known.party
-    rooms: dict[tuple[str, int], tuple[Accommodation | None, tuple[str, ...]]] = {}
     meals: dict[tuple[tuple[str, int], ...], Table] = {}
     drafts = []
     for way in ways:
         unmet: set[str] = set()
-        cost = way.fare
+        fare = cost = way.fare
         stay = []
         for city, nights in zip(way.stops, way.nights, strict=True):
-            if (city, nights) not in rooms:
-                rooms[city, nights] = pick_room(known, finds, city, nights, comfort)
-            room, failed = rooms[city, nights]
+            room, failed = finds.rooms.pick(known, city, nights, comfort)
             stay.append(room)
             unmet.update(failed)
             cost += 0.0 if room is None else nights * room_cost(room, people)
-        slots = [slot for slot in meal_slots(way) if not (lean and slot.travelling)]
-        counts: dict[str, int] = {}
-        for slot in slots:
-            counts[slot.city] = counts.get(slot.city, 0) + 1
+        counts = _meal_counts(way, lean=lean)
+        # Cities in another order might be given other restaurants: the first order holds for all.
         key = tuple(sorted(counts.items()))
         if key not in meals:
-            meals[key] = pick_meals(known, finds, counts, comfort)
+            meals[key] = finds.tables.pick(known.cuisines, counts, comfort)
         table = meals[key]
         unmet.update(f"cuisine {cuisine}" for cuisine in table.missing)
-        eaten = [r for chosen in table.by_city.values() for r in chosen]
-        cost += people * sum(restaurant.average_cost for restaurant in eaten)
-        if len(eaten) < len(slots):
+        cost += people * table.dollars
+        if table.filled < sum(counts.values()):
             unmet.add("meals")
         if known.budget is not None and cost > known.budget:
             unmet.add("budget")
-        burden = way.burden - way.fare + cost
-        drafts.append(_Candidate(way, tuple(stay), table, slots, cost, burden, frozenset(unmet)))
+        burden = way.burden - fare + cost
+        drafts.append(_Candidate(way, tuple(stay), table, lean, cost, burden, frozenset(unmet)))
     return drafts
 
 

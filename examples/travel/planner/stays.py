@@ -6,15 +6,16 @@ star for a night, and of one more point for a meal.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import islice
 from math import ceil
-from typing import Final, NamedTuple
+from operator import itemgetter
+from typing import Final, NamedTuple, TypeAlias, final
 
 from ..data.tables import Accommodation, Restaurant
-from .finds import Finds
 from .knowledge import Knowledge
 
-__all__ = ("Table", "allows", "fits_type", "pick_meals", "pick_room", "room_cost")
+__all__ = ("Rooms", "Table", "Tables", "allows", "fits_type", "room_cost")
 
 _STAR = 25.0  # dollars a night for one more star, at comfort 1
 _POINT = 8.0  # dollars a meal and person for one more point of rating, at comfort 1
@@ -33,10 +34,14 @@ class Table(NamedTuple):
     Attributes:
         by_city: for each city as many restaurants as it has slots, or fewer if there are not enough.
         missing: the cuisines asked for that none of them offers.
+        filled: how many slots have a restaurant.
+        dollars: what the meals cost, for each person.
     """
 
     by_city: Mapping[str, tuple[Restaurant, ...]]
     missing: tuple[str, ...]
+    filled: int
+    dollars: float
 
 
 def allows(room: Accommodation, house_rule: str) -> bool:
@@ -54,92 +59,143 @@ def room_cost(room: Accommodation, people: int) -> float:
     return room.price * ceil(people / max(1, room.maximum_occupancy))
 
 
-def pick_room(
-    known: Knowledge, finds: Finds, city: str, nights: int, comfort: float
-) -> tuple[Accommodation | None, tuple[str, ...]]:
-    """The best room for a stay, and which wishes it fails: ``nights``, ``house_rule``,
-    ``room_type``; where nothing fits, the one that fails least.
-    """
-    people = known.party
-
-    def failed(room: Accommodation) -> tuple[str, ...]:
-        wishes = (
-            ("nights", room.minimum_nights <= nights),
-            ("house_rule", known.house_rule is None or allows(room, known.house_rule)),
-            ("room_type", known.room_type is None or fits_type(room, known.room_type)),
-        )
-        return tuple(wish for wish, met in wishes if not met)
-
-    def price(room: Accommodation) -> float:
-        return room_cost(room, people) - comfort * _STAR * (room.rating or 0.0)
-
-    rooms = finds.rooms.get(city, ())
-    if not rooms:
-        return None, ("nights", "house_rule", "room_type")
-    rated = ((failed(room), room) for room in rooms)
-    fails, best = min(rated, key=lambda pair: ("nights" in pair[0], len(pair[0]), price(pair[1])))
-    return best, fails
+_Room: TypeAlias = tuple[Accommodation | None, tuple[str, ...]]
+_Ranked: TypeAlias = tuple[tuple[float, Restaurant], ...]
+_Covering: TypeAlias = tuple[float, tuple[Restaurant, ...], str, int]
 
 
-def pick_meals(known: Knowledge, finds: Finds, slots: Mapping[str, int], comfort: float) -> Table:
-    """Restaurants for the meals of a journey: all cuisines asked for, then the best there are.
+@final
+class Rooms:
+    """The rooms found in each city; the best one for a stay is looked for once."""
 
-    Args:
-        known: cuisines and number of people.
-        finds: the restaurants.
-        slots: how many meals in each city.
-        comfort: what a better rating is worth.
-    """
-    ranked = {
-        city: sorted(finds.tables.get(city, ()), key=lambda r: _price(r, comfort))
-        for city, count in slots.items()
-        if count
-    }
-    chosen, covered = _cover(known.cuisines, ranked, slots, comfort)
+    def __init__(self) -> None:
+        self._found: dict[str, tuple[Accommodation, ...]] = {}
+        self._picked: dict[str, dict[Hashable, _Room]] = {}
+
+    def of(self, city: str) -> tuple[Accommodation, ...]:
+        """The rooms of a city, in the order of the table."""
+        return self._found.get(city, ())
+
+    def add(self, city: str, rooms: tuple[Accommodation, ...]) -> None:
+        """Takes in the rooms of a city, in place of those found before."""
+        self._found[city] = rooms
+        self._picked.pop(city, None)
+
+    def pick(self, known: Knowledge, city: str, nights: int, comfort: float) -> _Room:
+        """The best room for a stay, and which wishes it fails: ``nights``, ``house_rule``,
+        ``room_type``; where nothing fits, the one that fails least.
+        """
+        picked = self._picked.setdefault(city, {})
+        key = nights, comfort, known.party, known.house_rule, known.room_type
+        if key not in picked:
+            picked[key] = _best_room(self.of(city), known, nights, comfort)
+        return picked[key]
+
+
+def _best_room(
+    rooms: Iterable[Accommodation], known: Knowledge, nights: int, comfort: float
+) -> _Room:
+    people, rule, wished = known.party, known.house_rule, known.room_type
+    best: _Room = None, ("nights", "house_rule", "room_type")
+    least: tuple[bool, int, float] | None = None
+    for room in rooms:
+        short = room.minimum_nights > nights
+        forbidden = rule is not None and not allows(room, rule)
+        other = wished is not None and not fits_type(room, wished)
+        price = room_cost(room, people) - comfort * _STAR * (room.rating or 0.0)
+        rank = short, short + forbidden + other, price
+        if least is None or rank < least:
+            fails = (("nights", short), ("house_rule", forbidden), ("room_type", other))
+            best, least = (room, tuple(wish for wish, failed in fails if failed)), rank
+    return best
+
+
+@final
+class Tables:
+    """The restaurants found in each city; those for the same meals are chosen once."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, tuple[Restaurant, ...]] = {}
+        self._ranked: dict[tuple[str, float], _Ranked] = {}
+        self._picked: dict[Hashable, Table] = {}
+
+    def of(self, city: str) -> tuple[Restaurant, ...]:
+        """The restaurants of a city, in the order of the table."""
+        return self._found.get(city, ())
+
+    def add(self, city: str, restaurants: tuple[Restaurant, ...]) -> None:
+        """Takes in the restaurants of a city, in place of those found before."""
+        self._found[city] = restaurants
+        self._ranked.clear()
+        self._picked.clear()
+
+    def pick(self, cuisines: tuple[str, ...], slots: Mapping[str, int], comfort: float) -> Table:
+        """Restaurants for the meals of a journey: all cuisines asked for, then the best there are.
+
+        Args:
+            cuisines: asked for.
+            slots: how many meals in each city.
+            comfort: what a better rating is worth.
+        """
+        key = cuisines, tuple(slots.items()), comfort
+        if key not in self._picked:
+            ranked = {city: self._rank(city, comfort) for city, count in slots.items() if count}
+            self._picked[key] = _best_table(cuisines, ranked, slots)
+        return self._picked[key]
+
+    def _rank(self, city: str, comfort: float) -> _Ranked:
+        """The restaurants of a city with what they cost, less what they are worth; the best first."""
+        key = city, comfort
+        if key not in self._ranked:
+            priced = [(r.average_cost - comfort * _POINT * r.rating, r) for r in self.of(city)]
+            self._ranked[key] = tuple(sorted(priced, key=itemgetter(0)))
+        return self._ranked[key]
+
+
+def _best_table(
+    cuisines: Sequence[str], ranked: Mapping[str, _Ranked], slots: Mapping[str, int]
+) -> Table:
+    chosen, covered = _cover(cuisines, ranked, slots) if cuisines else ((), frozenset())
     by_city = {}
     for city, offers in ranked.items():
         kept = [restaurant for restaurant in chosen if restaurant.city == city]
-        rest = (restaurant for restaurant in offers if restaurant not in kept)
-        kept += [r for r, _ in zip(rest, range(slots[city] - len(kept)), strict=False)]
-        by_city[city] = tuple(kept)
-    offered = [r.cuisines for meals in by_city.values() for r in meals]
+        rest = (restaurant for _, restaurant in offers if restaurant not in kept)
+        by_city[city] = (*kept, *islice(rest, slots[city] - len(kept)))
+    eaten = [restaurant for meals in by_city.values() for restaurant in meals]
     missing = [
         wish
-        for wish in known.cuisines
-        if wish not in covered and not any(wish in offer for offer in offered)
+        for wish in cuisines
+        if wish not in covered and not any(wish in one.cuisines for one in eaten)
     ]
-    return Table(by_city, tuple(missing))
-
-
-def _price(restaurant: Restaurant, comfort: float) -> float:
-    return restaurant.average_cost - comfort * _POINT * restaurant.rating
+    return Table(by_city, tuple(missing), len(eaten), sum(one.average_cost for one in eaten))
 
 
 def _cover(
-    cuisines: Sequence[str],
-    ranked: Mapping[str, Sequence[Restaurant]],
-    slots: Mapping[str, int],
-    comfort: float,
+    cuisines: Sequence[str], ranked: Mapping[str, _Ranked], slots: Mapping[str, int]
 ) -> tuple[tuple[Restaurant, ...], frozenset[str]]:
     """The cheapest set of restaurants that has as many of the cuisines as can be had.
 
     What a restaurant costs here is what it costs more than the one that its meal would be had in
-    anyway. At most five cuisines are wished for, so that sets of cuisines can be enumerated.
+    anyway. At most five cuisines are wished for, so that sets of cuisines, which are bits of a
+    number here, can be enumerated.
     """
-    best: dict[frozenset[str], tuple[float, tuple[Restaurant, ...]]] = {frozenset(): (0.0, ())}
+    bits = {cuisine: 1 << at for at, cuisine in enumerate(dict.fromkeys(cuisines))}
+    # For each set what it costs, the restaurants, the city of the last of them, and how many are there.
+    best: dict[int, _Covering] = {0: (0.0, (), "", 0)}
     for city, offers in ranked.items():
-        usual = _price(offers[min(slots[city], len(offers)) - 1], comfort) if offers else 0.0
-        for restaurant in offers:
-            has = frozenset(cuisine for cuisine in cuisines if cuisine in restaurant.cuisines)
+        room = slots[city]
+        usual = offers[min(room, len(offers)) - 1][0] if offers else 0.0
+        for price, restaurant in offers:
+            has = sum(bit for cuisine, bit in bits.items() if cuisine in restaurant.cuisines)
             if not has:
                 continue
-            extra = max(0.0, _price(restaurant, comfort) - usual)
-            for covered, (cost, chosen) in list(best.items()):
+            extra = max(0.0, price - usual)
+            for covered, (cost, chosen, where, count) in list(best.items()):
                 union = covered | has
-                known = best.get(union)
-                if union == covered or (known is not None and cost + extra >= known[0]):
+                if union == covered or (union in best and cost + extra >= best[union][0]):
                     continue
-                if sum(other.city == city for other in chosen) < slots[city]:
-                    best[union] = (cost + extra, (*chosen, restaurant))
-    covered = max(best, key=lambda union: (len(union), -best[union][0]))
-    return best[covered][1], covered
+                there = count if where == city else 0
+                if there < room:
+                    best[union] = (cost + extra, (*chosen, restaurant), city, there + 1)
+    most = max(best, key=lambda union: (union.bit_count(), -best[union][0]))
+    return best[most][1], frozenset(cuisine for cuisine, bit in bits.items() if most & bit)

@@ -265,7 +265,39 @@ def test_a_name_that_leads_to_another_place_is_not_chosen() -> None:
         "Barn",
         "a\nb",
     ]
-    assert [r.name for r in finds.rooms["Detroit"]] == ["The Loft by the Park", "Barn"]
+    assert [r.name for r in finds.rooms.of("Detroit")] == ["The Loft by the Park", "Barn"]
+
+
+def test_what_is_found_again_replaces_what_was_chosen() -> None:
+    known = knowledge_from_request("Plan 3 days from Omaha to Detroit starting on 2022-03-19.")
+    places = {"city": "Detroit"}
+    finds, plans = Finds(), []
+    for name in ("Old", "New"):
+        sandbox = Sandbox(
+            routes=[
+                Route(a, b, "taxi", "1 hour", "30 km", 30.0)
+                for a, b in (("Omaha", "Detroit"), ("Detroit", "Omaha"))
+                if name == "New"
+            ],
+            accommodations=[room(f"{name} Inn")],
+            restaurants=[
+                Restaurant(f"{name} Grill {n}", 9.0, "Tea", 4.0, "Detroit") for n in "abcdefg"
+            ],
+            states={"Omaha": "Nebraska", "Detroit": "Michigan"},
+        )
+        for search in ("SearchAccommodations", "SearchRestaurants"):
+            finds.add(search, places, ACTIONS.perform(sandbox, search, places))
+        for a, b in (("Omaha", "Detroit"), ("Detroit", "Omaha")):
+            pair = {"origin": a, "destination": b}
+            finds.add("SearchDistance", pair, perform_or_none(sandbox, "SearchDistance", pair))
+        plans.append(plan_trip(known, finds))
+    old, new = (render_plan(plan) for plan in plans)
+    assert "Old Inn" in old
+    assert "Taxi" not in old
+    assert "New Inn" in new
+    assert "New Grill" in new
+    assert "Taxi" in new
+    assert "Old" not in new
 
 
 def test_nights_are_spread_so_that_rooms_take_the_guests() -> None:
