@@ -144,7 +144,7 @@ class Tables:
         return self._picked[key]
 
     def _rank(self, city: str, comfort: float) -> _Ranked:
-        """The restaurants of a city with what they cost, less what they are worth; the best first."""
+        """The restaurants of a city with their prices less the worth of their ratings; the best first."""
         key = city, comfort
         if key not in self._ranked:
             priced = [(r.average_cost - comfort * _POINT * r.rating, r) for r in self.of(city)]
