@@ -6,7 +6,7 @@ from collections.abc import Callable
 from random import Random
 from typing import TYPE_CHECKING, Generic, TypeVar, final
 
-from ..engine.events import MessageSent, SnapshotTaken
+from ..engine.events import SnapshotTaken
 from ..engine.files import Contents, output_text
 from ..engine.rounds import is_act
 from ..engine.session.decisions import Act, Submit
@@ -177,9 +177,7 @@ def unannounced(view: View) -> bool:
 
 def announced(view: View) -> bool:
     """Whether the actor has said anything since its first output."""
-    first = next(
-        (r.version for r in view.records if r.kind == "SnapshotTaken" and r.actor == view.me), None
-    )
+    first = next((r.version for r in view.snapshots if r.actor == view.me), None)
     return first is not None and any(
         m.actor == view.me and m.version > first for m in view.messages
     )
@@ -194,14 +192,14 @@ def in_vain(view: View) -> int:
     """How many messages in a row the actor has sent since the output was last another one; 0 before
     there is an output.
     """
-    messages, digest = 0, ""
-    for record in view.records:
-        event = record.event if record.kind in ("SnapshotTaken", "MessageSent") else None
+    since, digest = 0, ""
+    for record in view.snapshots:
+        event = record.event
         if isinstance(event, SnapshotTaken) and event.digest != digest:
-            messages, digest = 0, event.digest
-        elif isinstance(event, MessageSent) and digest and record.actor == view.me:
-            messages += 1
-    return messages
+            since, digest = record.version, event.digest
+    if not digest:
+        return 0
+    return sum(1 for one in view.messages if one.version > since and one.actor == view.me)
 
 
 def drafted_on(view: View) -> int | None:
@@ -209,8 +207,8 @@ def drafted_on(view: View) -> int | None:
 
     What came later is not in that output.
     """
-    for record in reversed(view.records):
-        if record.kind == "SnapshotTaken" and record.actor == view.me:
+    for record in reversed(view.snapshots):
+        if record.actor == view.me:
             return record.version if record.seen is None else record.seen
     return None
 
@@ -244,10 +242,10 @@ def output_before(view: View) -> str:
     """The output at the actor's last act, as text; empty if there was none."""
     contents = Contents()
     found: SnapshotTaken | None = None
-    for record in view.records:
+    for record in view.snapshots:
         if record.version > view.last_act:
             break
-        event = record.event if record.kind == "SnapshotTaken" else None
+        event = record.event
         if isinstance(event, SnapshotTaken):
             found = contents.whole(event)
     return "" if found is None else output_text(found)

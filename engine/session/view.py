@@ -189,6 +189,7 @@ class View:
         opened: the opening, without others' private parts.
         messages: all messages seen, in order.
         snapshot: the current shared output, None if there is none yet.
+        snapshots: the records of all outputs seen, in order.
         own_snapshot: digest of the actor's last own snapshot.
         actions: the actor's own actions by trace version, in order.
         approvals: approvals asked, by trace version.
@@ -222,6 +223,7 @@ class View:
         self.opened: SessionOpened | None = None
         self.messages: list[MessageSeen] = []
         self.snapshot: SnapshotSeen | None = None
+        self.snapshots: list[Record] = []
         self._output: SnapshotTaken | None = None
         self._contents = Contents()
         self.own_snapshot: str | None = None
@@ -237,6 +239,7 @@ class View:
         self.pending_spent = 0.0
         self.pending_seconds = 0.0
         self.idle = False
+        self._request: str | None = None
         self._private: JSON = None
         self._decisions = 0
         self._random: random.Random | None = None
@@ -259,9 +262,12 @@ class View:
     @property
     def request(self) -> str:
         """The initial request: the task text, or else the first human message seen."""
-        if self.opened and self.opened.request:
-            return self.opened.request
-        return next((m.text for m in self.messages if m.role == "human"), "")
+        if self._request is None:
+            if self.opened and self.opened.request:
+                self._request = self.opened.request
+            else:
+                self._request = next((m.text for m in self.messages if m.role == "human"), None)
+        return self._request or ""
 
     @property
     def in_flight(self) -> tuple[ActionSeen, ...]:
@@ -338,6 +344,7 @@ class View:
         self.records[place] = record
         number = bisect_left(self.messages, record.version, key=lambda one: one.version)
         self.messages[number] = msgspec.structs.replace(self.messages[number], text=event.text)
+        self._request = None
 
     def keep_up(self, view: View) -> None:
         """Comes to the decision that another view is at, whose records it has taken in, as its actor."""
@@ -399,6 +406,7 @@ class View:
 
     def _snapshot(self, record: Record, event: SnapshotTaken) -> None:
         self._output = whole = self._contents.whole(event)
+        self.snapshots.append(record)
         self.snapshot = SnapshotSeen(
             record.version,
             record.actor,

@@ -216,10 +216,12 @@ def _todo(known: TravelKnowledge) -> _Todo:
 
 def _edited(view: View) -> Plan | None:
     """The current plan, if a human has changed it and their last change is still in it."""
+    if all(record.role != "human" for record in view.snapshots):
+        return None
     before: Plan = ()
     change: dict[tuple[int, str], str] | None = None
-    for record in view.records:
-        event = record.event if record.kind == "SnapshotTaken" else None
+    for record in view.snapshots:
+        event = record.event
         if not isinstance(event, SnapshotTaken):
             continue
         text = output_text(event)
@@ -244,10 +246,11 @@ def _last_word(view: View) -> int:
 
 def _heard(view: View, after: int) -> tuple[Fact, ...]:
     """The facts in others' messages after a trace version; only the last word on each slot."""
+    request = view.request
     facts = {
         fact.slot: fact
         for message in view.messages
-        if message.actor != view.me and message.version > after and message.text != view.request
+        if message.actor != view.me and message.version > after and message.text != request
         for fact in understand_message(message.text)
     }
     return tuple(facts.values())

@@ -219,19 +219,21 @@ class Traveller:
         self._finds = Finds()
         self._outcomes = Outcomes()
         self._checked: dict[tuple[str, tuple[Fact, ...]], tuple[PlanProblem, ...]] = {}
-        self._latest: tuple[View, int, TravellerState] | None = None
+        self._looked: tuple[View, int, list[TravellerState]] | None = None
         self._traits: _Traits | None = None
-        self._goals: _Goals | None = None
+        self._goals: list[_Goals] = []
 
     def see(self, view: View, profile: JSON) -> TravellerState:
         """Reads the profile, the messages, and the results of the traveller's own searches."""
-        if self._latest is not None:  # one decision asks several times
-            seen, version, latest = self._latest
-            if seen is view and version == view.version and latest.profile == profile:
-                return latest
-        latest = self._look(view, profile)
-        self._latest = (view, view.version, latest)
-        return latest
+        if self._looked is None or self._looked[0] is not view or self._looked[1] != view.version:
+            self._looked = view, view.version, []
+        # One decision asks several times, with the profile before a change and after it.
+        states = self._looked[2]
+        for state in states:
+            if state.profile is profile or state.profile == profile:
+                return state
+        states.append(self._look(view, profile))
+        return states[-1]
 
     def _look(self, view: View, profile: JSON) -> TravellerState:
         fresh = self._outcomes.fresh(view)
@@ -280,12 +282,13 @@ class Traveller:
         return self._traits
 
     def _goals_of(self, view: View, profile: JSON) -> _Goals:
-        """What follows from the profile, as long as it is the same."""
+        """What follows from the profile, as long as it is the same; of the last one and that before it."""
         steps = changes(view)
-        held = self._goals
-        if held is None or not held.is_of(view, steps, profile):
-            held = self._goals = _Goals(view, steps, profile)
-        return held
+        for held in self._goals:
+            if held.is_of(view, steps, profile):
+                return held
+        self._goals = [_Goals(view, steps, profile), *self._goals[:1]]
+        return self._goals[0]
 
     def wrong(self, state: TravellerState, output: str) -> float:
         """How many problems of a plan they see."""
@@ -542,8 +545,9 @@ class _Goals:
     def told(self, view: View) -> dict[Slot, int]:
         """The trace version at which they first mentioned each slot after its wish took its current form."""
         told: dict[Slot, int] = {}
+        request = view.request
         for message in view.messages:
-            if message.actor == view.me and message.text != view.request:
+            if message.actor == view.me and message.text != request:
                 for slot in self._slots_in(message.text):
                     if message.version > self._since.get(slot, 0):
                         told.setdefault(slot, message.version)
@@ -625,7 +629,7 @@ def _price(view: View) -> int | None:
 
 def _stated(view: View, until: int) -> int | None:
     """The price that the agent had stated, at a trace version, for the plan of that time."""
-    drafts = (r.version for r in view.records if r.kind == "SnapshotTaken" and r.version <= until)
+    drafts = (record.version for record in view.snapshots if record.version <= until)
     since = max(drafts, default=0)
     own = [m for m in view.messages if m.role == "agent" and since < m.version <= until]
     return next((price for m in reversed(own) if (price := read_price(m.text)) is not None), None)
@@ -634,8 +638,8 @@ def _stated(view: View, until: int) -> int | None:
 def _versions(view: View) -> Iterator[int]:
     """The trace versions of the plans that say something else than the one before."""
     before = ""
-    for record in view.records:
-        event = record.event if record.kind == "SnapshotTaken" else None
+    for record in view.snapshots:
+        event = record.event
         if isinstance(event, SnapshotTaken):
             text = text_of(event.content).strip()
             if text != before:

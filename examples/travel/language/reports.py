@@ -37,6 +37,7 @@ _UNFIT: Final = (
     "No place to stay that I found has all that you asked for.",
     "Something is missing wherever you could stay, as far as I can see.",
 )
+_STATED: Final = "your budget: this one comes to $"  # searched for first: few messages have it
 _PRICE = re.compile(r"\byour budget: this one comes to \$(\d[\d,]{0,14})")
 
 
@@ -59,7 +60,7 @@ def say_understood(facts: Iterable[Fact], words: Random) -> str:
 
 def read_understood(text: str) -> tuple[Fact, ...]:
     """The wishes that a message states, without the price of the plan."""
-    return understand_message(_PRICE.sub("", text))
+    return understand_message(_PRICE.sub("", text) if _STATED in text else text)
 
 
 def say_unmet(unmet: Collection[str], dollars: float, words: Random) -> str:
@@ -74,7 +75,7 @@ def say_unmet(unmet: Collection[str], dollars: float, words: Random) -> str:
 
 def read_price(text: str) -> int | None:
     """The cost of the plan said to be nearest to the budget; None if the message names none."""
-    found = _PRICE.search(text)
+    found = _PRICE.search(text) if _STATED in text else None
     return None if found is None else int(found[1].replace(",", ""))
 
 

@@ -225,6 +225,7 @@ def test_a_view_folds_what_it_sees() -> None:
         "ann",
         {"day": 1},
     )
+    assert [record.version for record in view.snapshots] == [6, 7]
     assert view.own_snapshot == "a"
     assert view.snapshot_text == '{\n "day": 1\n}'
     assert view.actions[3].resolved == ActionResolved(action=3, outcome="ok", observation=[1])
@@ -243,6 +244,17 @@ def test_the_request_is_the_task_text_where_there_is_one() -> None:
     assert view_of("bot", engine(stated), message).request == "As stated."
     assert view_of("bot", opening(), bot(MessageSent(text="Hi")), message).request == "As said."
     assert view_of("bot", opening()).request == ""
+
+
+def test_the_request_is_the_message_as_the_actor_has_it_now() -> None:
+    view = view_of("bot", opening())
+    assert view.request == ""
+    [said] = records_of(ann(MessageSent(text="As said.")), after=1)
+    view.feed(said)
+    assert view.request == "As said."
+    [misread] = records_of(ann(MessageSent(text="As read.")), after=1)
+    view.swap(misread)
+    assert view.request == "As read."
 
 
 def test_reading_is_of_what_is_new() -> None:
