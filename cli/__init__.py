@@ -22,6 +22,13 @@ __all__ = ("main",)
 _OBJECTS = (
     20_000  # between two searches for garbage: with Python's 700 they take a tenth of the start
 )
+_READING = frozenset(
+    (
+        *("audit", "oversight", "power", "report", "sessions", "show"),
+        *("-h", "--help", "--version"),
+    )
+)
+"""Commands that run only Duolog's own code, and options that run none."""
 _REFUSED = 2
 _INTERRUPTED = 130  # the exit code in shells of a process that SIGINT ended
 _HUNG_UP = 141  # and of one that SIGPIPE ended
@@ -49,6 +56,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code = _log_and_run(sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()
+        if arguments is None and not _READING.isdisjoint((*sys.argv[1:2], *sys.argv[-1:])):
+            # Python searches for garbage at exit, a fifth of a short command. Duolog leaves nothing
+            # to be found there; a user's own code may, such as a file that is still open.
+            gc.freeze()
     except KeyboardInterrupt:
         code = _INTERRUPTED
     except BrokenPipeError:

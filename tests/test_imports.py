@@ -101,6 +101,22 @@ def test_the_version_is_printed_without_the_command_line(tmp_path: Path) -> None
     assert foreign(modules) == {"duolog"}
 
 
+@pytest.mark.parametrize(
+    ("arguments", "skipped"), [(["show", "--help"], True), (["new", "--nothing"], False)]
+)
+def test_only_commands_without_code_of_users_skip_the_last_search_for_garbage(
+    arguments: list[str], skipped: bool, tmp_path: Path
+) -> None:
+    code = (
+        "import gc, sys; from duolog.cli import main; "
+        f"sys.argv[1:] = {arguments!r}; main(); sys.exit(gc.get_freeze_count() > 0)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, check=False, capture_output=True
+    )
+    assert done.returncode == skipped
+
+
 def test_help_loads_what_it_needs_and_no_more(tmp_path: Path) -> None:
     commands = [[], *([name] for name in COMMANDS)]
     found = probes(HELPS.format(commands=commands), tmp_path)
