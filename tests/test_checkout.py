@@ -84,7 +84,7 @@ def checkout(root: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path
         if folder.is_dir() and folder.name not in ("engine", "support"):
             shutil.rmtree(folder)
     for tests in (tree / "tests").rglob("test_*.py"):
-        if tests.name != "test_codec.py":
+        if tests.name != "test_patterns.py":
             tests.unlink()
     environment = Environment(where / "environment")
     environment.install("--editable", ".", where=tree)
@@ -111,8 +111,8 @@ def test_pytest_runs_a_file_of_the_checkout(checkout: tuple[Path, Environment]) 
     tree, environment = checkout
     arguments = ("-q", "-n", "0", "-p", "no:cacheprovider")
     for where, path in (
-        (tree, "tests/engine/test_codec.py"),
-        (tree / "tests/engine", "test_codec.py"),
+        (tree, "tests/engine/test_patterns.py"),
+        (tree / "tests/engine", "test_patterns.py"),
     ):
         assert " passed" in environment.run("pytest", path, *arguments, where=where)
 
@@ -151,8 +151,10 @@ def test_the_link_to_the_checkout_is_made_once(checkout: tuple[Path, Environment
 
 def test_tools_do_not_follow_the_link(checkout: tuple[Path, Environment]) -> None:
     tree, environment = checkout
-    found = environment.run("pytest", ".", "--collect-only", "-q", "-k", "test_codec", where=tree)
-    assert "tests/engine/test_codec.py" in found
+    found = environment.run(
+        "pytest", ".", "--collect-only", "-q", "-k", "test_patterns", where=tree
+    )
+    assert "tests/engine/test_patterns.py" in found
     assert "build/" not in found
     assert "build/" not in environment.run("ruff", "check", "--show-files", where=tree)
 
