@@ -164,6 +164,10 @@ class RuleUser(Generic[S]):
         one = self._person.rate(self._seen.on(view).before, view)
         return None if one is None else rated(one, view, persona)
 
+    def changed(self, view: View) -> ChangeProfile | None:
+        """How the person's goals have changed, as they have found out for this decision."""
+        return self._seen.on(view).change
+
     def _composed(self, view: View, state: S, persona: Persona, intent: UserIntent) -> Decision:
         match intent:
             case "answer" if view.open_approvals:

@@ -20,7 +20,7 @@ from .cognition.perception import Perception
 from .manner import Mannered
 from .model_mind import ModelUserMind, prompt_digest, titles, user_messages
 from .personas import Persona, find_persona
-from .simulated import Changing, SimulatedUser, UserIntent, UserMind
+from .simulated import Changing, ChangingMind, SimulatedUser, UserIntent, UserMind
 
 __all__ = ("user_player",)
 
@@ -73,16 +73,14 @@ def user_player(
     if rules is None:
         raise InvalidInput("this task ships no rules for users: name a model for them")
     participant = Participant(name=name, role="human", policy="rules", persona=persona.name)
-    return Player(
-        participant,
-        playing_new(
-            lambda: SimulatedUser(
-                Mannered(limited_mind(rules, persona)),
-                persona,
-                limited_changing(changing, persona),
-            )
-        ),
-    )
+
+    def policy() -> Policy:
+        mind = limited_mind(rules, persona)
+        # A mind that has worked out a change while it chose need not be asked to do so again.
+        own = mind.changed if changing is not None and isinstance(mind, ChangingMind) else None
+        return SimulatedUser(Mannered(mind), persona, own or limited_changing(changing, persona))
+
+    return Player(participant, playing_new(policy))
 
 
 # --- makes a simulated user on a model ------------------------------------------------------------

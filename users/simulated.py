@@ -9,7 +9,7 @@ part, which is in no other view.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, Protocol, TypeAlias, final
+from typing import Literal, Protocol, TypeAlias, final, runtime_checkable
 
 from ..engine.rounds import is_act
 from ..engine.session.decisions import (
@@ -25,7 +25,7 @@ from ..engine.session.decisions import (
 from ..engine.session.view import View
 from .personas import Persona
 
-__all__ = ("Changing", "SimulatedUser", "UserIntent", "UserMind")
+__all__ = ("Changing", "ChangingMind", "SimulatedUser", "UserIntent", "UserMind")
 
 UserIntent: TypeAlias = Literal["answer", "feedback", "act", "finish", "leave", "nothing"]
 """A simulated user's first decision: ``finish`` if content, ``leave`` to give up. Rules choose ``finish`` for
@@ -49,6 +49,15 @@ class UserMind(Protocol):
 
     async def rate(self, view: View, persona: Persona) -> Rate | None:
         """Rates the progress from the agent's acts since the user's last one; None for no opinion."""
+        ...
+
+
+@runtime_checkable
+class ChangingMind(Protocol):
+    """A ``UserMind`` that knows its own changes of goals."""
+
+    def changed(self, view: View) -> ChangeProfile | None:
+        """How its goals have changed, if they have; see ``SimulatedUser``."""
         ...
 
 

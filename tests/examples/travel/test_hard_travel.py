@@ -37,7 +37,7 @@ from duolog.examples.travel.language.reports import (
 )
 from duolog.examples.travel.plan.text import render_plan
 from duolog.examples.travel.rule_agent import TravelPlanner
-from duolog.examples.travel.rule_user import Traveller
+from duolog.examples.travel.rule_user import Traveller, changing_traveller, travel_user
 from duolog.examples.travel.second_thoughts import give_way, second_thought, trip_as_changed
 from duolog.examples.travel.travel_task import travel_task
 from duolog.tasks.views import own_messages
@@ -339,6 +339,17 @@ def test_a_price_above_the_budget_is_named_and_then_left_at_that() -> None:
     left = person.content(person.see(insisted, BUDGET_PROFILE), persona)
     assert isinstance(left, str)
     assert "the budget" in left
+
+
+def test_a_mind_knows_the_change_of_goals_that_is_recorded() -> None:
+    changes = []
+    for seed in range(40):
+        seen = offered(("agent", OVER))
+        seen.trait_seed = seed
+        changes.append(travel_user().changed(seen))
+        assert changes[-1] == changing_traveller()(seen)
+    assert None in changes
+    assert any(changes)
 
 
 def test_a_text_that_is_no_plan_contents_nobody() -> None:
