@@ -48,7 +48,7 @@ class MemoryLog:
     """
 
     def __init__(self, *, redact: Redact | None = None) -> None:
-        self._redact = redact
+        self.redact = redact
         self._records: list[Record] = []
         self._known = Known(self.url, stored=False)
         self._sessions = self._known.sessions
@@ -77,7 +77,7 @@ class MemoryLog:
     ) -> list[Record]:
         """Appends all drafts or none; see ``EventLog.append``."""
         self._check_open()
-        append = prepare(session, drafts, stream, expected_version, checkpoint, self._redact)
+        append = prepare(session, drafts, stream, expected_version, checkpoint, self.redact)
         if self._line.holds(append):
             async with self._line.turn(append):
                 self._check_open()
@@ -96,7 +96,7 @@ class MemoryLog:
     ) -> Append:
         """An append to be written later; see ``Staging.stage``."""
         self._check_open()
-        return prepare(session, drafts, stream, expected_version, None, self._redact)
+        return prepare(session, drafts, stream, expected_version, None, self.redact)
 
     def write_staged(self, appends: Sequence[Append]) -> None:
         """Writes appends that were staged; see ``Staging.write_staged``."""
@@ -128,7 +128,7 @@ class MemoryLog:
         """Takes records as another log held them; see ``Store.restore``."""
         await asyncio.sleep(0)
         self._check_open()
-        checked = await restorations(records, self._redact)
+        checked = await restorations(records, self.redact)
         self._check_open()
         outcomes: list[Record | DuologError] = []
         for each in checked:

@@ -17,11 +17,11 @@ import anyio
 
 from ..errors import LogClosed
 from ..logger import get_logger
-from ..records import TRACE, Draft, Record
+from ..records import TRACE, Draft, Record, Redact
 from .append import Append
 from .contract import EventLog
 
-__all__ = ("SessionAppends", "Stage", "Staging")
+__all__ = ("Redacting", "SessionAppends", "Stage", "Staging")
 
 EVENTS: Final = 64
 """Staged events of a session from which they are written."""
@@ -60,6 +60,16 @@ class Staging(Protocol):
         Raises:
             LogError: the log takes nothing any more.
         """
+        ...
+
+
+@runtime_checkable
+class Redacting(Protocol):
+    """A log that says what it redacts."""
+
+    @property
+    def redact(self) -> Redact | None:
+        """The hook that redacts each draft; None if there is none."""
         ...
 
 
@@ -118,6 +128,7 @@ class SessionAppends:
 
     Attributes:
         staging: the log, if records may be staged.
+        redaction: the hook that the log applies to staged drafts, if it tells which.
         position: the position of the last record that was staged and is written now.
     """
 
@@ -125,6 +136,7 @@ class SessionAppends:
         self._log = log
         self._session = session
         self.staging = log if staged and _offers_staging(log) else None
+        self.redaction = log.redact if self.staging and isinstance(log, Redacting) else None
         self._staged: list[Append] = []
         self._writing: deque[Append] = deque()  # not known to be settled, in order
         self._events = 0

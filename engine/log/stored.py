@@ -259,7 +259,7 @@ class StoredLog(Generic[B]):
     def __init__(self, backend: B, *, create: bool = True, redact: Redact | None = None) -> None:
         self._backend = backend
         self._create = create
-        self._redact = redact
+        self.redact = redact
         self._state = "new"
         self._process = OwnProcess()
         self._unkept = Unkept(backend.url)
@@ -343,7 +343,7 @@ class StoredLog(Generic[B]):
         """Appends all drafts or none, durably; see ``EventLog.append``."""
         if self._state != "open" or not self._backend.writable or self._process.forked:
             self._check_writable()
-        append = prepare(session, drafts, stream, expected_version, checkpoint, self._redact)
+        append = prepare(session, drafts, stream, expected_version, checkpoint, self.redact)
         return await self._writer.queue.write(append)
 
     @property
@@ -356,7 +356,7 @@ class StoredLog(Generic[B]):
     ) -> Append:
         """An append to be written later; see ``Staging.stage``."""
         self._check_writable()
-        return prepare(session, drafts, stream, expected_version, None, self._redact)
+        return prepare(session, drafts, stream, expected_version, None, self.redact)
 
     def write_staged(self, appends: Sequence[Append]) -> None:
         """Begins to write appends that were staged; see ``Staging.write_staged``."""
@@ -366,7 +366,7 @@ class StoredLog(Generic[B]):
     async def restore(self, records: Sequence[Record]) -> list[Record | DuologError]:
         """Takes records as another log held them; see ``Store.restore``."""
         self._check_writable()
-        return await self._writer.queue.restore(await restorations(records, self._redact))
+        return await self._writer.queue.restore(await restorations(records, self.redact))
 
     # --- maintenance ------------------------------------------------------------------------------
 

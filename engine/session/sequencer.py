@@ -315,8 +315,11 @@ class Sequencer:
         """Checks drafts that the log already holds, appends the others, and delivers all."""
         held: Sequence[Record] = ()
         version = self.state.version
-        if self._redact is not None:
-            drafts = [redacted(draft, self._redact) for draft in drafts]
+        redact = self._redact
+        # Drafts are redacted before they are compared with records; otherwise a log with the same hook does it.
+        compared = version < len(self._recorded)
+        if redact is not None and (compared or redact is not self._log.redaction):
+            drafts = [redacted(draft, redact) for draft in drafts]
         if self.succession is not None:
             until = self.succession.plays_until(by)
             if until is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -10,7 +11,7 @@ import pytest
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import MessageSent, ModelCalled, SessionOpened, SnapshotTaken, Unknown
 from duolog.engine.log.open import open_log
-from duolog.engine.records import Draft, Record
+from duolog.engine.records import Draft, Record, Redact
 from duolog.engine.redacting import (
     OFF,
     redact_secrets,
@@ -55,17 +56,21 @@ def session(seen: list[str], *, redact: bool = True) -> Session:
     return made if redact else msgspec.structs.replace(made, redact=None)
 
 
-async def played(made: Session, before: list[Record] | None = None) -> list[Record]:
-    async with open_log("memory://") as log:
+async def played(
+    made: Session, before: list[Record] | None = None, redact: Redact | None = None
+) -> list[Record]:
+    async with open_log("memory://", redact=redact) as log:
         if before:
             await put_records(log, before)
         await run_session(log, made)
         return [record async for record in log.read(made.id)]
 
 
-async def test_no_actor_sees_a_secret_and_none_is_recorded() -> None:
+@pytest.mark.parametrize("redact", [None, redact_secrets, partial(redact_secrets)])
+async def test_no_actor_sees_a_secret_and_none_is_recorded(redact: Redact | None) -> None:
+    """The log redacts nothing, redacts as the session does, or has another hook."""
     seen: list[str] = []
-    records = await played(session(seen))
+    records = await played(session(seen), redact=redact)
     assert seen
     assert KEY not in str(seen)
     assert REMOVED in str(seen)
@@ -81,11 +86,12 @@ async def test_a_session_without_redaction_keeps_all() -> None:
     assert any(KEY.encode() in (record.body or b"") for record in records)
 
 
-async def test_a_session_with_secrets_is_resumed_from_every_record() -> None:
-    whole = await played(session([]))
+@pytest.mark.parametrize("redact", [None, redact_secrets])
+async def test_a_session_with_secrets_is_resumed_from_every_record(redact: Redact | None) -> None:
+    whole = await played(session([]), redact=redact)
     for cut in range(1, len(whole)):
         seen: list[str] = []
-        again = await played(session(seen), whole[:cut])
+        again = await played(session(seen), whole[:cut], redact)
         assert [(one.kind, one.body) for one in again] == [(one.kind, one.body) for one in whole]
         assert KEY not in str(seen)
 
