@@ -83,9 +83,14 @@ class Annotator(Protocol):
 class _Pattern:
     """A regular expression that is compiled when it is first used: all of those below take 30 ms, and
     most programs read no turn.
+
+    Args:
+        text: the expression.
+        holds: what texts with a match hold, at least one of these. A slash separates them. It is many
+            times as fast to look for them first, and most texts hold none.
     """
 
-    __slots__ = ("_text", "findall", "finditer", "match", "search", "split", "sub")
+    __slots__ = ("_holds", "_text", "findall", "finditer", "match", "search", "split", "sub")
 
     findall: Callable[[str], list[str]]
     finditer: Callable[[str], Iterator[re.Match[str]]]
@@ -94,27 +99,32 @@ class _Pattern:
     split: Callable[[str], list[str]]
     sub: Callable[[str, str], str]
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, holds: str = "") -> None:
         self._text = text
+        self._holds = holds.split("/")
+
+    def occurs(self, text: str) -> bool:
+        """Whether a text has a match."""
+        return any(map(text.__contains__, self._holds)) and self.search(text) is not None
 
     if not TYPE_CHECKING:  # a name that is wrong is found by the checker
 
         def __getattr__(self, name: str) -> object:
             compiled = re.compile(self._text)
-            for method in self.__slots__[1:]:
+            for method in self.__slots__[2:]:
                 setattr(self, method, getattr(compiled, method))
             return getattr(compiled, name)
 
 
-def _any(*phrases: str) -> _Pattern:
-    return _Pattern(rf"(?<![\w'])(?:{'|'.join(phrases)})(?![\w'])")
+def _any(*phrases: str, holds: str = "") -> _Pattern:
+    return _Pattern(rf"(?<![\w'])(?:{'|'.join(phrases)})(?![\w'])", holds)
 
 
 def _begins(*phrases: str) -> _Pattern:
     return _Pattern(rf"\W*(?:{'|'.join(phrases)})(?![\w'])")
 
 
-_SENTENCE = _Pattern(r"(?<=[.!?;])\s+|\n+")
+_SENTENCE = _Pattern(r"\s(?:(?<=[.!?;]\s)\s*|(?<=\n)\n*)")
 _MARK = _Pattern(r"#{2,}\w*#{2,}")  # how a simulated person of a benchmark says that it is done
 _WORD = _Pattern(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 
@@ -193,6 +203,8 @@ _WISH = _any(
     r"i have (?:a|another|one more|some) questions?",
     r"(?:take|have) a look|look and see|let me know (?:what|whether|how)",
     r"what i (?:need|want) is",
+    holds="looking/trying/hoping/planning/calling/writing/reaching/like/love/appreciate/want/need/"
+    "have to/have you to/can you/could you/would you/will you/question/look/let me know",
 )
 _CHANGES = _begins(
     r"i(?:'d| would) (?:also )?like to (?:ask|book|cancel|change|modify|remove|return|update|upgrade)"
@@ -201,6 +213,7 @@ _NEW = _any(
     r"i (?:also |was |am |was also )?(?:wonder|wondering|curious)",
     r"i(?:'m| am) (?:also )?(?:wondering|curious)",
     r"i (?:also|would also like to|'d also like to) (?:need|want|have|wanted) to",
+    holds="wonder/curious/also",
 )
 _CHOICE = _any(
     r"i(?:'ll| will) (?:go with|take|choose|pick|use|keep|have)",
@@ -250,6 +263,7 @@ _REFUSES = _any(
     r"leave (?:it|that|this) (?:alone|as)",
     r"(?:is|are) fine as (?:it is|they are|is)",
     r"(?:i have |i've |we have )?no (?:wish|wishes|preference|preferences|interest|special \w+)",
+    holds="n't/not/no /neither/none/without/'ll/will/leave/fine as",
 )
 _PROPOSAL = _any(
     r"would you (?:like|prefer|mind|agree|want|still|also)",
@@ -287,6 +301,8 @@ _THANKS = _any(
     r"have a (?:good|great|nice|wonderful) \w+",
     r"(?:much )?appreciated?",
     r"that(?:'s| is| was|'ll be| will be) (?:all|it|everything)(?: for (?:today|now)| i (?:need|needed|wanted))?(?=\W*(?:$|[.!]))",
+    holds="thank/thx/ty/cheers/bye/night/see you/have a/appreciat/that's/"
+    "that is/that was/that'll/that will",
 )
 _GOOD = (
     r"(?:great|perfect|excellent|amazing|awesome|wonderful|fantastic|brilliant|lovely|beautiful|superb|"
@@ -305,37 +321,14 @@ _PRAISE = _Pattern(
     r"\bwell (?:done|explained|written|put)\b|\b(?:very|really|so|super) helpful\b|\byou(?:'re| are) (?:great|amazing|the best|awesome|"
     r"a (?:star|genius|lifesaver)|very helpful|right)\b|\b(?:works|worked|working) (?:great|perfectly|well|like a charm|now|fine)\b|"
     r"\b(?:i'm|i am|we're|we are) (?:very |so |really |quite )?(?:happy|satisfied|pleased|impressed|delighted) with\b|"
-    r"\blooks? (?:good|great|fine|right|perfect|nice)\b|\bsounds? (?:good|great|perfect|nice|lovely)\b"
+    r"\blooks? (?:good|great|fine|right|perfect|nice)\b|\bsounds? (?:good|great|perfect|nice|lovely)\b",
+    holds="great/perfect/excellent/amazing/awesome/wonderful/fantastic/brilliant/lovely/beautiful/"
+    "superb/impress/nice/good/neat/helpful/super/spot on/exactly/better/wow/what i /"
+    "well done/well explained/well written/well put/love it/love this/love that/love how/love the/"
+    "love what/like it/like this/like that/like the/like how/like what/the best/a star/genius/"
+    "lifesaver/you're right/you are right/works /worked /working /happy with/satisfied with/"
+    "pleased with/delighted with/looks fine/look fine/looks right/look right",
 )
-_PRAISING: Final = (
-    *("great", "perfect", "excellent", "amazing", "awesome", "wonderful", "fantastic", "brilliant"),
-    *(
-        "lovely",
-        "beautiful",
-        "superb",
-        "impress",
-        "nice",
-        "good",
-        "neat",
-        "helpful",
-        "super",
-        "spot on",
-    ),
-    *(
-        "exactly",
-        "well ",
-        "better",
-        "love ",
-        "like ",
-        "wow",
-        "what i ",
-        "you're ",
-        "you are ",
-        "work",
-    ),
-    *("i'm ", "i am ", "we're ", "we are ", "looks", "look "),
-)
-"""Each praise has one of these: to look for them first is many times as fast."""
 _WRONG = _any(
     r"(?:is|are|was|were|it's|that's|this is|looks?|seems?|still|is still|got it|all|quite|just|plain|be) (?:wrong|incorrect|not (?:right|correct|true|accurate)|"
     r"inaccurate|mistaken|off|broken|outdated|a mistake|an error|missing|buggy)",
@@ -361,6 +354,10 @@ _WRONG = _any(
     r"you (?:did not|didn't|have not|haven't) (?:\w+ )?(?:include|use|add|change|do|read|follow|count|fix|update|answer|check|consider|book|mention|say|put|take)",
     r"nothing (?:changed|happened|happens|works|loads|shows)",
     r"(?:still|again) (?:the same|has|have|have the|shows?|says?|not|no|is|are|doesn't|does not|isn't|get|getting|see)",
+    holds="wrong/correct/not/n't/inaccurate/mistake/off/broke/outdated/error/missing/bug/too /mean/"
+    "asked/said/wanted/instead/got/missed/skipped/ignored/overlooked/left out/misunderstood/"
+    "misread/confused/mixed/typo/problem/issue/loading/showing/working/appearing/there/"
+    "displayed/fail/crashe/over /actually/still/again",
 )
 _NOT_THIS = _begins(
     r"(?:no,? )?not (?:the|that|this|these|those) \w+",
@@ -398,6 +395,12 @@ _DISSATISFIED = _any(
     r"(?:another|yet another) (?:question|round|one)\b(?=.*\b(?:really|seriously|still)\b)",
     r"nothing new|nothing (?:has )?(?:changed|happened|improved)",
     r"thanks for nothing|which is too much|that(?:'s| is) far too",
+    holds="disappoint/frustrat/annoy/useless/pointless/ridiculous/sense/terrible/awful/horrible/"
+    "unacceptable/unhelpful/garbage/rubbish/lousy/sloppy/crap/wast/not/n't/keep/never/always/"
+    "ignor/forgot/only/time/once more/already/why/slow/questions/complicated/vague/generic/winded/"
+    "verbose/taking/getting/going/still/again/unhappy/fed up/tired of/sick of/losing/upset/"
+    "confused/patience/expected/bad /poor /mess/joke/bring/nowhere/no use/of no/worse/"
+    "another/too much/far too",
 )
 _HALT = _Pattern(
     r"^\W*(?:(?:please|ok(?:ay)?|no|hey|oh|just|wait|stop|enough|then|and|but|so)\W+)*(?:"
@@ -411,7 +414,9 @@ _HALT = _Pattern(
     r"cancel (?:that|this|it|the (?:run|task|request|operation|job|last (?:step|change|edit)))(?=\W*$|[.!,;])|"
     r"leave it(?: there| at that| alone)|that's enough|that is enough|quit(?:\W*$| asking| it)|forget (?:it|that|about it|this)(?=\W*$|[.!,;]))|"
     r"\b(?:please|you (?:can|should|must|may|need to)) (?:stop|halt|abort|pause|undo|revert)(?! (?:at|by|in|on|over|to|for)\b)|"
-    r"\bstop asking\b|\bi (?:want|need|asked|told|would like) you to (?:stop|pause|wait|undo|revert)|\bwill you stop\b"
+    r"\bstop asking\b|\bi (?:want|need|asked|told|would like) you to (?:stop|pause|wait|undo|revert)|\bwill you stop\b",
+    holds="stop/halt/abort/wait/hold/hang on/pause/undo/revert/roll back/take back/do not/don't/"
+    "dont/never/no more/enough/cancel/leave it/quit/forget",
 )
 _REPEATED = _any(
     r"(?:i|we)(?:'ve| have)? already (?:said|told|mentioned|asked|answered|explained|gave|given|wrote|stated|specified|provided|sent)",
@@ -426,6 +431,8 @@ _REPEATED = _any(
     r"my (?:question|answer|request) (?:was|is still|remains)",
     r"you(?:'ve| have)? (?:already )?asked (?:me )?(?:that|this|already|before)",
     r"(?:i|we) said (?:that |so )?(?:before|already|earlier)",
+    holds="already/said/told/mention/asked/wrote/explained/stated/answered/time/again/once/repeat/"
+    "often/same /my question/my answer/my request",
 )
 _CLARIFIES = _any(
     r"what (?:do|did) you (?:mean|do|change|think|use|assume|base|have in mind)",
@@ -480,7 +487,9 @@ _EXPLAINED = _Pattern(r"\b(?:how|why|when|where) (?:does|do|is|are|can) (?:it|th
 _CLOSES = _Pattern(r"\b(?:all|it|everything|else|nothing)\b")
 _YES_DO = _Pattern(r"\W*(?:yes|yeah|sure),? please\b")
 _LOST: Final = ("understand", "follow", "confused", "lost", "explain", "clarify", "rephrase")
-_TASK = _Pattern(r"\d|[$€£%]|`|https?:|[\w-]+\.\w{2,4}\b")
+_FIGURE = _Pattern(r"[\d$€£%`]")
+_LINK = _Pattern(r"https?:", "http")
+_FILE = _Pattern(r"\.(?<=[\w-]\.)\w{2,4}\b")
 # A slash separates alternatives. Phrases are looked up word by word: this runs on every human
 # message, and a regular expression with so many alternatives would be slow.
 _VAGUE = (
@@ -627,24 +636,27 @@ def annotate(turn: Turn) -> frozenset[Label] | None:
         text = f"{text[: _LONGEST // 2]}\n{text[-_LONGEST // 2 :]}"
     if not is_english(text):
         return None
-    text = _MARK.sub(" ", text.replace("’", "'").lower()).strip()
+    text = text.replace("’", "'").lower()
+    text = (_MARK.sub(" ", text) if "##" in text else text).strip()
     place = _placed(turn, text)
     found: set[Label] = {"vague"} if is_vague(text) else set()
-    if _REPEATED.search(text) or (turn.said and _says_again(turn.said, text)):
+    if _REPEATED.occurs(text) or (turn.said and _says_again(turn.said, text)):
         found.add("repeat")
     sentences = [part for part in _SENTENCE.split(text) if _WORD.search(part) or "?" in part]
     for at, sentence in enumerate(sentences):
         first = at == 0
         question = "?" in sentence or (first and _is_question(sentence))
-        if _THANKS.search(sentence):
+        thanks = _THANKS.occurs(sentence)
+        praise = not question and _PRAISE.occurs(sentence)
+        if thanks:
             found.add("thanks")
-        if not question and _praises(sentence):
+        if praise and not _NEGATION.search(sentence[:60]):
             found.add("praise")
         if place.begun and _judges(sentence, found, first=first, question=question):
             continue
         plain = _ANNOUNCED.sub("", sentence)
         if not question:
-            found |= _tells(sentence, plain, place, first=first)
+            found |= _tells(sentence, plain, place, first=first, polite=thanks or praise)
         elif not (place.proposed and _BOOKS_IT.match(plain)):
             found.add("asks")
     if place.before and sentences:
@@ -738,13 +750,13 @@ def _placed(turn: Turn, text: str) -> _Place:
 
 def _judges(sentence: str, found: set[Label], *, first: bool, question: bool) -> bool:
     """Adds what a sentence says of the agent's work, and whether it does no more than ask about it."""
-    if _HALT.search(sentence):
+    if _HALT.occurs(sentence):
         found.add("halt")
-    dissatisfied = _DISSATISFIED.search(sentence) is not None
+    dissatisfied = _DISSATISFIED.occurs(sentence)
     if dissatisfied:
         found.add("complaint")
     against = _NOT_THIS.match(sentence)
-    wrong = (against or _WRONG.search(sentence)) and not _HYPOTHETICAL.search(sentence)
+    wrong = (against or _WRONG.occurs(sentence)) and not _HYPOTHETICAL.search(sentence)
     if wrong and (against or not question):
         found.add("correction")
     if not question and (dissatisfied or not any(map(sentence.__contains__, _LOST))):
@@ -756,7 +768,7 @@ def _judges(sentence: str, found: set[Label], *, first: bool, question: bool) ->
     return True
 
 
-def _tells(sentence: str, plain: str, place: _Place, *, first: bool) -> set[Label]:
+def _tells(sentence: str, plain: str, place: _Place, *, first: bool, polite: bool) -> set[Label]:
     """Whether a sentence that is not a question asks for something, or informs.
 
     Args:
@@ -764,45 +776,57 @@ def _tells(sentence: str, plain: str, place: _Place, *, first: bool) -> set[Labe
         plain: the sentence without words that announce it.
         place: where in the conversation it is.
         first: whether it is the first sentence of its turn.
+        polite: whether it thanks or praises.
     """
-    words = _WORD.findall(plain)
-    content = set(words) - _GENERAL
-    task = _TASK.search(plain) is not None
+    if place.posed and _SUPPOSED.match(plain):
+        return set()
+    task = bool(_FIGURE.search(plain) or _FILE.search(plain) or _LINK.occurs(plain))
     answers = place.asked or place.proposed
     agrees = place.proposed and (_YES.match(sentence) or _YES.match(plain))
-    new = content.difference(_WORD.findall(place.before)) if agrees else content
-    if (place.posed and _SUPPOSED.match(plain)) or (agrees and len(new) < 2 and not task):
+    new = _content(plain).difference(_WORD.findall(place.before)) if agrees else set()
+    if agrees and len(new) < 2 and not task:
         return set()
-    if answers and _REFUSES.search(plain):
+    if answers and _REFUSES.occurs(plain):
         return {"informs"} if _REASON.search(plain) else set()
-    if _NEW.search(plain):
+    if _NEW.occurs(plain):
         return {"asks"}
     if place.before and (_CONSTRAINT.match(plain) or (answers and _CHOICE.search(plain))):
         return {"informs"}
     picked = plain.strip(" .!")
-    if place.asked and content and f" {picked}" in place.before:
+    if place.asked and f" {picked}" in place.before and _content(plain):
         return {"informs"}  # one of the choices that the agent gave
     requests = _REQUEST.match(plain) or _CHANGES.match(plain)
-    if requests or (_WISH.search(plain) and (first or not place.asked)):
+    if requests or ((first or not place.asked) and _WISH.occurs(plain)):
         if agrees and len(new) < _NEW_WORDS:
             return set()
         told: set[Label] = {"asks" if requests or not place.asked else "informs"}
         if task and (_OWN if place.before else _GIVEN).search(plain):
             told.add("informs")
         return told
-    if len(words) + task < _ENOUGH or not (content or task):
+    if not (_WORD.search(plain) if task else _says_enough(plain)):
         return set()
-    if _THANKS.search(sentence) or _PRAISE.search(sentence) or _HALT.search(sentence):
+    if polite or _HALT.occurs(sentence):
         return set()
     own = place.before or not place.posed or _OWN.search(plain)
     return {"informs"} if answers or (own and _STATEMENT.search(plain)) else set()
+
+
+def _content(text: str) -> set[str]:
+    """The words of a text that are about something."""
+    return set(_WORD.findall(text)) - _GENERAL
+
+
+def _says_enough(text: str) -> bool:
+    """Whether a text without a figure or a name of a file informs."""
+    words = _WORD.findall(text)
+    return len(words) >= _ENOUGH and not _GENERAL.issuperset(words)
 
 
 def _answers(text: str, sentences: Sequence[str], place: _Place, found: set[Label]) -> None:
     """Adds labels if a turn accepts or refuses the agent's proposal."""
     refused = _NO.match(text)
     answers = place.asked or place.proposed
-    if refused or (answers and _REFUSES.search(text)):
+    if refused or (answers and _REFUSES.occurs(text)):
         closes = "thanks" in found and _CLOSES.search(sentences[0])
         if not closes and (answers or "correction" not in found):
             found.add("deny")
@@ -819,16 +843,11 @@ def _is_question(sentence: str) -> bool:
     return _QUESTION.match(sentence) is not None and len(sentence.split()) > 2
 
 
-def _praises(sentence: str) -> bool:
-    if not any(map(sentence.__contains__, _PRAISING)) or _PRAISE.search(sentence) is None:
-        return False
-    return _NEGATION.search(sentence[:60]) is None
-
-
 def _says_again(said: str, text: str) -> bool:
     """Whether more than half of the longer words of a text are in the person's message before it."""
     words = [word for word in _WORD.findall(text) if len(word) > 3]
-    if len(words) < 2:
+    said = said.lower()
+    if len(words) < 2 or sum(map(said.__contains__, words)) * 2 <= len(words):
         return False
-    earlier = set(_WORD.findall(said.lower()))
+    earlier = set(_WORD.findall(said))
     return sum(word in earlier for word in words) * 2 > len(words)

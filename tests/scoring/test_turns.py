@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import pytest
 from duolog.engine.errors import PluginFailed
+from duolog.scoring import turns
 from duolog.scoring.columns.kept import kind_of
 from duolog.scoring.columns.rows import SessionFold
 from duolog.scoring.process import ProcessFold
@@ -114,6 +115,21 @@ COMPLAINTS: Final = {
     "Japanese": ("まだ違います。", "いいえ、それは頼んでいません。", "これは動きません。"),
     "Russian": ("Это всё ещё неверно.", "Нет, я не об этом.", "Это не работает."),
 }
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name, value in vars(turns).items()
+        if isinstance(value, turns._Pattern) and value._holds != [""]
+    ],
+)
+@given(data=st.data())
+def test_every_match_holds_what_is_looked_for_first(name: str, data: st.DataObject) -> None:
+    pattern = getattr(turns, name)
+    text = data.draw(st.from_regex(pattern._text))
+    assert pattern.occurs(text) == (pattern.search(text) is not None)
 
 
 @pytest.mark.parametrize("language", COMPLAINTS)
