@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
+from typing import final
 
 import msgspec
 
@@ -48,9 +49,18 @@ class _Resolved(msgspec.Struct):
     action: int
 
 
+@final
+class _Decoders(dict[str, Callable[[bytes], Event]]):
+    """The decoders of bodies by kind, each made when it is first used: a log holds few of the kinds."""
+
+    def __missing__(self, kind: str) -> Callable[[bytes], Event]:
+        made = self[kind] = msgspec.json.Decoder(EVENTS[kind]).decode
+        return made
+
+
 _encoder = msgspec.json.Encoder()
 _sorted_encoder = msgspec.json.Encoder(order="sorted")
-_decoders = {kind: msgspec.json.Decoder(cls).decode for kind, cls in EVENTS.items()}
+_decoders = _Decoders()
 _decode_resolved = msgspec.json.Decoder(_Resolved).decode
 _schemas = {kind: cls.schema for kind, cls in EVENTS.items()}
 

@@ -23,23 +23,17 @@ The rules, the first that applies:
 from __future__ import annotations
 
 import re
-from typing import Final, Literal, TypeAlias, final
+from typing import Final, final
 
 import msgspec
 
 from ..engine.errors import InvalidInput
 from ..engine.events import MessageSent
 from ..engine.records import TRACE, Record
+from .trajectory.updates import ChatMove
 from .turns import Annotator, Label, Turn, annotate, is_vague
 
 __all__ = ("ChatAdvice", "ChatController", "ChatMove", "ChatRules")
-
-ChatMove: TypeAlias = Literal["answer", "ask", "confirm", "escalate"]
-"""The next move of an agent in a chat.
-
-``answer``: reply, look something up or carry out an agreement, and ask nothing. ``ask``: ask for what is
-missing. ``confirm``: say what would be done, and wait for a yes. ``escalate``: hand over to a person.
-"""
 
 _PERSON: Final = re.compile(
     r"\b(?:(?:speak|talk|transfer(?:red)?|connect(?:ed)?|escalate|put me through)\b.{0,40}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from statistics import median
 from typing import Final, final
 
 import msgspec
@@ -44,7 +43,11 @@ class CostFold:
     @property
     def costs(self) -> Costs:
         """The costs so far."""
-        latency = median(self._answers) if self._answers else None
+        latency = None
+        if self._answers:
+            from statistics import median  # slow to load
+
+            latency = median(self._answers)
         return Costs(self._dollars, self._unpriced, latency)
 
     def feed(self, record: Record) -> None:

@@ -10,7 +10,6 @@ import math
 import re
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Mapping, Sequence
 from itertools import combinations
-from statistics import median
 from typing import Final, final
 
 import anyio
@@ -144,6 +143,8 @@ class Oversight(msgspec.Struct, frozen=True, kw_only=True):
         """
         if len(self.latencies) < _TREND:
             return None
+        from statistics import median  # slow to load
+
         pairs = combinations(enumerate(self.latencies), 2)
         return median((late - early) / (j - i) for (i, early), (j, late) in pairs)
 
@@ -464,6 +465,8 @@ def summarise(sessions: Iterable[Oversight]) -> OversightSummary:
         field.name: sum(getattr(one.approvals, field.name) for one in every)
         for field in msgspec.structs.fields(Approvals)
     }
+    from statistics import median  # slow to load
+
     decisions = [one.approves_everything for one in every if one.approves_everything is not None]
     trends = [one.latency_trend for one in every if one.latency_trend is not None]
     known = [one for one in every if one.person is not None and one.opened is not None]

@@ -11,7 +11,6 @@ from ...engine.errors import InvalidInput
 from ...engine.events import JSON, SessionOpened, SnapshotTaken
 from ...engine.files import Contents
 from ...engine.log.contract import EventLog, SessionSummary
-from ...engine.log.exchange.jsonl_export import to_jsonl
 from ...engine.records import Record
 from ...engine.rounds import RoundProjector
 from ...scoring.process import ProcessFold
@@ -196,4 +195,6 @@ def _round_data(one: TranscriptRound, late: Sequence[int]) -> dict[str, object]:
 
 def record_data(record: Record) -> msgspec.Raw:
     """A record as JSON: the same object as on its line in an export."""
+    from ...engine.log.exchange.jsonl_export import to_jsonl
+
     return msgspec.Raw(to_jsonl(record).rstrip())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import msgspec
 
@@ -28,7 +28,6 @@ from ...engine.problem import Posed, derived_problem
 from ...engine.records import RECORDING, TRACE, Record
 from ...engine.rounds import Round, RoundProjector, is_act, is_blank
 from ...engine.scorers.choice import preferred, split_stream
-from ..chat_control import ChatController
 from ..oversight import OversightFold, lost_in
 from .effort import EffortMeter
 from .labels import is_baseline, labels_of, poses_output
@@ -50,6 +49,9 @@ from .updates import (
     Trigger,
     Update,
 )
+
+if TYPE_CHECKING:
+    from ..chat_control import ChatController
 
 __all__ = ("TrajectoryFold",)
 
@@ -246,6 +248,8 @@ class TrajectoryFold:
         self._posed = poses_output(event)
         unsaid = "output" not in event.config and event.clock == "utc"
         if self._emit and (not self._posed or unsaid):
+            from ..chat_control import ChatController  # with patterns that few sessions need
+
             annotator = plugged_annotator(self.options)
             self._chat = ChatController(self.session, annotator=annotator)
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
 from ...engine.events import CloseReason
 from ...engine.records import Record
 from ...engine.rounds import Stage
-from ..chat_control import ChatMove
 from ..oversight import Approvals
 from .points import Point
 
@@ -31,6 +30,13 @@ __all__ = (
     "Update",
     "UtilityUpdated",
 )
+
+ChatMove: TypeAlias = Literal["answer", "ask", "confirm", "escalate"]
+"""The next move of an agent in a chat.
+
+``answer``: reply, look something up or carry out an agreement, and ask nothing. ``ask``: ask for what is
+missing. ``confirm``: say what would be done, and wait for a yes. ``escalate``: hand over to a person.
+"""
 
 
 class Update(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="update", tag=True):
