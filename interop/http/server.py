@@ -131,8 +131,29 @@ class HttpServer:
         self._uvicorn = uvicorn.Server(config)
 
     async def run(self, sockets: Sequence[socket]) -> None:
-        """Serves until it is stopped; then answers the requests that it has, and returns."""
-        await self._uvicorn.serve(sockets=list(sockets))
+        """Serves until it is stopped; then answers the requests that it has, and returns.
+
+        If it is cancelled, its connections and requests end at once.
+        """
+        try:
+            await self._uvicorn.serve(sockets=list(sockets))
+        except asyncio.CancelledError:
+            self._abandon()
+            raise
+
+    def _abandon(self) -> None:
+        """Ends what a cancelled uvicorn leaves as it is.
+
+        If a socket were closed while the loop still listens to it, the loop would take the next socket
+        with the same number for this one, and would accept nothing.
+        """
+        for server in getattr(self._uvicorn, "servers", ()):  # it has none before it has started
+            server.close()
+        for connection in [*self._uvicorn.server_state.connections]:
+            if connection.transport is not None:
+                connection.transport.abort()
+        for task in self._uvicorn.server_state.tasks:
+            task.cancel()
 
     async def started(self) -> None:
         """Waits until it serves."""

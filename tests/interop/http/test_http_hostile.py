@@ -7,7 +7,7 @@ import json
 import socket
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 
 import anyio
 import pytest
@@ -15,9 +15,11 @@ from duolog.engine.budget import Budget
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import MessageSent
 from duolog.engine.log.open import MemoryLog
+from duolog.interop.http.app import make_app
 from duolog.interop.http.bodies import receive
 from duolog.interop.http.limits import HttpLimits
 from duolog.interop.http.requests import InvalidBatch, TooManyEvents, read_batch
+from duolog.interop.http.server import HttpServer
 from duolog.testing import by
 from http_server import Answer, Client, message, serving, until
 from hypothesis import given
@@ -457,3 +459,27 @@ async def test_a_server_that_stops_takes_no_more_connections() -> None:
 def test_limits_that_allow_nothing() -> None:
     with pytest.raises(InvalidInput, match="'streams' must be above 0"):
         HttpLimits(streams=0)
+
+
+async def test_a_cancelled_server_leaves_nothing_behind() -> None:
+    async with MemoryLog() as log:
+        for _ in range(2):  # the second socket gets the number of the first
+            stopping, limits = anyio.Event(), HttpLimits()
+            server = HttpServer(make_app(log, limits=limits, stopping=stopping), stopping, limits)
+            with closing(socket.create_server(("127.0.0.1", 0))) as bound:
+                port = bound.getsockname()[1]
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(server.run, [bound])
+                    await server.started()
+                    with anyio.fail_after(60):
+                        assert (await Client(port).get("/healthz")).status == 200
+                    client = await anyio.connect_tcp("127.0.0.1", port)
+                    await client.send(b"GET /healthz HTTP/1.1\r\nHost: here\r\n")
+                    await anyio.wait_all_tasks_blocked()
+                    tasks.cancel_scope.cancel()
+            async with client:
+                with (
+                    anyio.fail_after(60),
+                    pytest.raises((anyio.EndOfStream, anyio.BrokenResourceError)),
+                ):
+                    await client.receive()
