@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code = _log_and_run(sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()
-        if arguments is None and not _READING.isdisjoint((*sys.argv[1:2], *sys.argv[-1:])):
+        if arguments is None and not _READING.isdisjoint(sys.argv[1:2]):
             # Python searches for garbage at exit, a fifth of a short command. Duolog leaves nothing
             # to be found there; a user's own code may, such as a file that is still open.
             gc.freeze()
