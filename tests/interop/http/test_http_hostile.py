@@ -471,7 +471,7 @@ async def test_a_cancelled_server_leaves_nothing_behind() -> None:
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(server.run, [bound])
                     await server.started()
-                    with anyio.fail_after(60):
+                    with anyio.fail_after(120):
                         assert (await Client(port).get("/healthz")).status == 200
                     client = await anyio.connect_tcp("127.0.0.1", port)
                     await client.send(b"GET /healthz HTTP/1.1\r\nHost: here\r\n")
@@ -479,7 +479,7 @@ async def test_a_cancelled_server_leaves_nothing_behind() -> None:
                     tasks.cancel_scope.cancel()
             async with client:
                 with (
-                    anyio.fail_after(60),
+                    anyio.fail_after(120),
                     pytest.raises((anyio.EndOfStream, anyio.BrokenResourceError)),
                 ):
                     await client.receive()
