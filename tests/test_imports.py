@@ -108,8 +108,8 @@ def test_only_commands_without_code_of_users_skip_the_last_search_for_garbage(
     arguments: list[str], skipped: bool, tmp_path: Path
 ) -> None:
     code = (
-        "import gc, sys; from duolog.cli import main; "
-        f"sys.argv[1:] = {arguments!r}; main(); sys.exit(gc.get_freeze_count() > 0)"
+        "import gc, sys; from duolog.cli import main; before = gc.get_freeze_count(); "
+        f"sys.argv[1:] = {arguments!r}; main(); sys.exit(gc.get_freeze_count() > before)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, check=False, capture_output=True
