@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
+from duolog.engine.errors import LogNotFound
 from duolog.engine.events import (
     ActorFailed,
     ApprovalGiven,
@@ -109,9 +110,10 @@ def recorded(log: Path, session: str, last: str) -> list[Record]:
 
     def ends() -> bool:
         nonlocal found
-        if not log.exists():
+        try:
+            found = anyio.run(read, log, session)
+        except LogNotFound:  # or not a log yet
             return False
-        found = anyio.run(read, log, session)
         trace = [record for record in found if record.stream == "trace"]
         return bool(trace) and trace[-1].kind == last
 
