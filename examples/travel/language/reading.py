@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
 from ....engine.text import NUMBER_WORDS
+from ..data.tables import REMEMBERED
 from .facts import ANY, CUISINES, SLOTS, Fact, Slot, Value
 
 __all__ = ("read_facts",)
@@ -86,6 +88,7 @@ _TOPICS: Final[Mapping[Slot, re.Pattern[str]]] = {
 }
 
 
+@lru_cache(maxsize=REMEMBERED)
 def read_facts(text: str) -> tuple[Fact, ...]:
     """The facts that a text states, at most one a slot, in the order of `SLOTS`.
 

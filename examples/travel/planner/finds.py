@@ -179,11 +179,13 @@ def _clear(rows: Sequence[_N]) -> tuple[_N, ...]:
 
     A plan names places in words, and a look-up takes the first row whose name contains the text.
     """
-    return tuple(
-        row
-        for index, row in enumerate(rows)
-        if _is_plain(row.name) and not any(row.name in other.name for other in rows[:index])
-    )
+    clear: list[_N] = []
+    before = ""  # a plain name, which is one line, is in several lines only if it is in one of them
+    for row in rows:
+        if _is_plain(row.name) and row.name not in before:
+            clear.append(row)
+        before += f"{row.name}\n"
+    return tuple(clear)
 
 
 def _is_plain(name: str) -> bool:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from math import ceil, inf
-from typing import NamedTuple, final
+from typing import Final, NamedTuple, TypeAlias, final
 
 from ..data.tables import SEATS, Flight, Mode, Route
 
-__all__ = ("Leg", "Ways", "road_line")
+__all__ = ("HOUR", "Circle", "Leg", "Ways", "road_line")
+
+HOUR: Final = 30.0
+"""Dollars per hour of travel, unless the budget forces to save."""
 
 
 class Leg(NamedTuple):
@@ -20,6 +23,7 @@ class Leg(NamedTuple):
         hours: under way.
         departs: hour of the day, e.g. 8.5 for half past eight.
         arrives: hour of the day; beyond 24 on the next day.
+        burden: fare and time together, in dollars.
     """
 
     line: str
@@ -27,6 +31,11 @@ class Leg(NamedTuple):
     hours: float
     departs: float
     arrives: float
+    burden: float
+
+
+Circle: TypeAlias = tuple[tuple[str, ...], tuple[Leg, ...]]
+"""Stops, and the legs from home through them and back."""
 
 
 @final
@@ -36,6 +45,9 @@ class Ways:
     Args:
         flights: by origin, destination and date.
         routes: over land, by origin, destination and mode.
+
+    Attributes:
+        circles: those that ``routes.journeys`` has worked out, by what it was asked for.
     """
 
     def __init__(
@@ -47,11 +59,13 @@ class Ways:
         self._routes = routes
         self._roads: dict[tuple[str, str, Mode, int], Leg | None] = {}
         self._rides: dict[tuple[str, str, str | None, int, float], Leg | None] = {}
+        self.circles: dict[Hashable, list[Circle]] = {}
 
     def forget(self) -> None:
         """Works legs out anew: the flights or routes have changed."""
         self._roads.clear()
         self._rides.clear()
+        self.circles.clear()
 
     def road(self, origin: str, destination: str, mode: Mode, people: int) -> Leg | None:
         """The way over land; None if there is none."""
@@ -98,26 +112,29 @@ def _by_air(flight: Flight, people: int) -> Leg:
     departs, arrives = _hour(flight.departs), _hour(flight.arrives)
     if arrives < departs:
         arrives += 24
+    fare, hours = flight.price * people, arrives - departs + 2  # to the airport, and the wait there
     return Leg(
         line=f"Flight Number: {flight.number}, from {flight.origin} to {flight.destination}, "
         f"Departure Time: {flight.departs}, Arrival Time: {flight.arrives}",
-        fare=flight.price * people,
-        hours=arrives - departs + 2,  # the way to the airport and the wait there
+        fare=fare,
+        hours=hours,
         departs=departs,
         arrives=arrives,
+        burden=fare + HOUR * hours,
     )
 
 
 def _by_road(route: Route, people: int) -> Leg | None:
     if route.cost is None or route.duration is None:
         return None
-    hours = _duration(route.duration)
+    fare, hours = route.cost * ceil(people / SEATS[route.mode]), _duration(route.duration)
     return Leg(
         line=road_line(route),
-        fare=route.cost * ceil(people / SEATS[route.mode]),
+        fare=fare,
         hours=hours,
         departs=8.0,
         arrives=8.0 + hours,
+        burden=fare + HOUR * hours,
     )
 
 

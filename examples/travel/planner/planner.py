@@ -351,14 +351,14 @@ def _best_of(
     known: Knowledge, finds: Finds, cities: Sequence[str], nights: tuple[int, ...], limit: int
 ) -> _Candidate | None:
     """The most comfortable plan that meets all wishes, else the one that fails fewest."""
-    comfortable = journeys(known, finds, cities, nights)[:limit]
+    comfortable = [*islice(journeys(known, finds, cities, nights), limit)]
     if not comfortable:
         return None
     worst = _drafts(known, finds, comfortable, _USUAL_COMFORT, lean=False)
     good = [draft for draft in worst if not draft.unmet]
     if good:
         return min(good, key=lambda draft: draft.burden)
-    saving = journeys(known, finds, cities, nights, saving=True)[:limit]
+    saving = [*islice(journeys(known, finds, cities, nights, saving=True), limit)]
     cheap = [d for lean in (False, True) for d in _drafts(known, finds, saving, 0.0, lean=lean)]
     # If the cheapest plans fail a wish, so do the more comfortable ones, which cost more.
     for comfort in _COMFORTS if any(not draft.unmet for draft in cheap) else ():
@@ -374,16 +374,22 @@ def _drafts(
 ) -> list[_Candidate]:
     people = known.party
     meals: dict[tuple[tuple[str, int], ...], Table] = {}
+    stays: dict[tuple[str, int], tuple[Accommodation | None, tuple[str, ...], float]] = {}
     drafts = []
     for way in ways:
         unmet: set[str] = set()
         fare = cost = way.fare
-        stay = []
-        for city, nights in zip(way.stops, way.nights, strict=True):
-            room, failed = finds.rooms.pick(known, city, nights, comfort)
-            stay.append(room)
+        rooms = []
+        for stop in zip(way.stops, way.nights, strict=True):
+            if stop not in stays:
+                city, nights = stop
+                room, failed = finds.rooms.pick(known, city, nights, comfort)
+                price = 0.0 if room is None else nights * room_cost(room, people)
+                stays[stop] = room, failed, price
+            room, failed, price = stays[stop]
+            rooms.append(room)
             unmet.update(failed)
-            cost += 0.0 if room is None else nights * room_cost(room, people)
+            cost += price
         counts = _meal_counts(way, lean=lean)
         # Cities in another order might be given other restaurants: the first order holds for all.
         key = tuple(sorted(counts.items()))
@@ -397,7 +403,7 @@ def _drafts(
         if known.budget is not None and cost > known.budget:
             unmet.add("budget")
         burden = way.burden - fare + cost
-        drafts.append(_Candidate(way, tuple(stay), table, lean, cost, burden, frozenset(unmet)))
+        drafts.append(_Candidate(way, tuple(rooms), table, lean, cost, burden, frozenset(unmet)))
     return drafts
 
 
@@ -406,6 +412,6 @@ def _sketch(known: Knowledge, finds: Finds) -> _Candidate:
     count = city_count(known)
     places = candidates(known, finds)[:count] or (known.destination,)
     nights = even_nights(known.days - 1, len(places))
-    blank = Leg(BLANK, 0.0, 0.0, 8.0, 8.0)
+    blank = Leg(BLANK, 0.0, 0.0, 8.0, 8.0, 0.0)
     journey = Journey(places, nights, (blank,) * (len(places) + 1))
     return _drafts(known, finds, [journey], _USUAL_COMFORT, lean=False)[0]

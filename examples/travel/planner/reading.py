@@ -157,4 +157,4 @@ def _place(text: str) -> tuple[str, str]:
 
 def _bare(city: str) -> str:
     """A city without an aside such as its state in parentheses."""
-    return _ASIDE.sub("", city).strip()
+    return _ASIDE.sub("", city).strip() if "(" in city else city.strip()

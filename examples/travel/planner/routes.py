@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 from .finds import Finds
 from .knowledge import Knowledge
-from .legs import Leg
+from .legs import HOUR, Circle, Leg
 
 __all__ = (
     "Journey",
@@ -21,7 +20,6 @@ __all__ = (
     "transfers",
 )
 
-_HOUR = 30.0  # dollars per hour of travel, unless the budget forces to save
 _CIRCLES = 20_000  # more than three cities out of any state give; a bound for stranger wishes
 
 
@@ -41,12 +39,20 @@ class Journey(NamedTuple):
     @property
     def fare(self) -> float:
         """Dollars for all legs and all travellers."""
-        return sum(leg.fare for leg in self.legs)
+        return _fare(self.legs)
 
     @property
     def burden(self) -> float:
         """Fare and time together, in dollars."""
-        return sum(leg.fare + _HOUR * leg.hours for leg in self.legs)
+        return _burden(self.legs)
+
+
+def _fare(legs: Sequence[Leg]) -> float:
+    return sum([leg.fare for leg in legs])  # noqa: C419
+
+
+def _burden(legs: Sequence[Leg]) -> float:
+    return sum([leg.burden for leg in legs])  # noqa: C419
 
 
 def city_count(known: Knowledge) -> int:
@@ -84,7 +90,7 @@ def journeys(
     nights: tuple[int, ...],
     *,
     saving: bool = False,
-) -> list[Journey]:
+) -> Iterator[Journey]:
     """All closed circles through as many of the cities as there are nights, least burden first.
 
     Each goes by own car all the way, or by flights and taxis: the two do not mix, since the car
@@ -97,10 +103,16 @@ def journeys(
         nights: per stop.
         saving: take the cheapest of several legs, however long it takes.
     """
-    circles = _kinds_of_circles(known, finds, cities, nights, 0.0 if saving else _HOUR)
-    found = [circle for kind in circles for circle in islice(kind, _CIRCLES)]
-    through = [Journey(stops, nights, legs) for stops, legs in found]
-    return sorted(through, key=lambda journey: journey.fare if saving else journey.burden)
+    about = (known.origin, known.dates, known.transportation, known.party)
+    key = (*about, tuple(cities), nights, saving)
+    circles = finds.ways.circles.get(key)
+    if circles is None:
+        kinds = _kinds_of_circles(known, finds, cities, nights, 0.0 if saving else HOUR)
+        found = chain.from_iterable(islice(kind, _CIRCLES) for kind in kinds)
+        weigh = _fare if saving else _burden
+        circles = sorted(found, key=lambda circle: weigh(circle[1]))
+        finds.ways.circles[key] = circles
+    return (Journey(stops, nights, legs) for stops, legs in circles)
 
 
 def leads_back(
@@ -111,21 +123,18 @@ def leads_back(
 
 
 _Way = Callable[[str, str, int], Leg | None]
-_Circle = tuple[tuple[str, ...], tuple[Leg, ...]]
 
 
 def _kinds_of_circles(
     known: Knowledge, finds: Finds, cities: Sequence[str], nights: tuple[int, ...], hour: float
-) -> list[Iterator[_Circle]]:
+) -> list[Iterator[Circle]]:
     """The circles by flights and taxis, and those by own car, if an hour of travel is worth so many dollars."""
     people, ways = known.party, finds.ways
     dates = known.dates if "no flight" not in known.transportation else (None,) * known.days
 
-    @cache
     def ride(a: str, b: str, day: int) -> Leg | None:
         return ways.ride(a, b, dates[day], people, hour)
 
-    @cache
     def drive(a: str, b: str, day: int) -> Leg | None:
         return ways.road(a, b, "self-driving", people)
 
@@ -136,8 +145,8 @@ def _kinds_of_circles(
 
 
 def _circles(
-    home: str, cities: Sequence[str], days: Sequence[int], way: _Way, *, so_far: _Circle = ((), ())
-) -> Iterator[_Circle]:
+    home: str, cities: Sequence[str], days: Sequence[int], way: _Way, *, so_far: Circle = ((), ())
+) -> Iterator[Circle]:
     """Complete the circle begun in every way there is, with a leg on each of the days."""
     stops, legs = so_far
     here = stops[-1] if stops else home

@@ -186,7 +186,10 @@ def _cover(
         room = slots[city]
         usual = offers[min(room, len(offers)) - 1][0] if offers else 0.0
         for price, restaurant in offers:
-            has = sum(bit for cuisine, bit in bits.items() if cuisine in restaurant.cuisines)
+            has = 0
+            for cuisine, bit in bits.items():
+                if cuisine in restaurant.cuisines:
+                    has |= bit
             if not has:
                 continue
             extra = max(0.0, price - usual)
