@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ("main",)
 
 _OBJECTS = (
-    20_000  # between two searches for garbage: with Python's 700 they take a tenth of the start
+    50_000  # between two searches for garbage: with Python's 700 they take a tenth of the start
 )
 _READING = frozenset(
     (

@@ -41,7 +41,7 @@ _CONFIRM = re.compile(
 """How an agent asks a question to be answered with yes or no."""
 
 
-class Process(msgspec.Struct, frozen=True, kw_only=True):
+class Process(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How the parties of a session worked together, apart from its result.
 
     All but ``initiatives`` are None if nothing can be said: unless a human and an agent take part, or

@@ -50,7 +50,7 @@ class Advance(msgspec.Struct, frozen=True, kw_only=True):
     position: int
 
 
-class SessionSummary(msgspec.Struct, frozen=True, kw_only=True):
+class SessionSummary(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One line of the session list, kept up to date with every append.
 
     Attributes:
@@ -78,7 +78,7 @@ class SessionSummary(msgspec.Struct, frozen=True, kw_only=True):
     position: int = 0
 
 
-class Derived(msgspec.Struct, frozen=True, kw_only=True):
+class Derived(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The result of a fold over one session, cached next to the log.
 
     It can be dropped at any time: the fold computes it again from the session's records.

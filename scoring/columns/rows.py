@@ -78,7 +78,7 @@ RoundRow: TypeAlias = Point
 """A row of the round table."""
 
 
-class SessionRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class SessionRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """A row of the session table.
 
     Attributes:
@@ -163,7 +163,7 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     comments: int = 0
 
 
-class Folded(msgspec.Struct, frozen=True):
+class Folded(msgspec.Struct, frozen=True, gc=False):
     """The rows of one session.
 
     Attributes:
