@@ -13,7 +13,7 @@ from ..around import check_closed
 from ..reading import check_refusals
 from ..scenario import Store
 from .exchange import exchange, mend, restore
-from .files import chain, fail, lose, mark, open_files, outlive, overtake
+from .files import chain, fail, hold, lose, mark, open_files, outlive, overtake
 from .following import consume, deliver, hurry, leave, outrun, resume
 from .forgetting import copy, forget, race, search
 from .ground import Drill, Ground
@@ -99,6 +99,7 @@ DRILLS: Final[tuple[Drill, ...]] = (
     mend,
     fail,
     chain,
+    hold,
     refuse,
     open_files,
     overtake,

@@ -10,7 +10,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
+
+import anyio
 
 from ....engine.errors import (
     InvalidInput,
@@ -30,7 +32,9 @@ from ...tools import collect, raises, require
 from ..around import check_addresses, check_foreign_file, check_output_files
 from .ground import Ground, begun, feedback, populate, said, soon
 
-__all__ = ("chain", "fail", "lose", "mark", "open_files", "outlive", "overtake")
+__all__ = ("chain", "fail", "hold", "lose", "mark", "open_files", "outlive", "overtake")
+
+T = TypeVar("T")
 
 
 def _statements(path: Path, *statements: str) -> None:
@@ -291,6 +295,32 @@ async def fail(ground: Ground) -> None:
             require(
                 fate != "refused" or not left, f"{what} at {at}: refused, and there after a crash"
             )
+
+
+async def hold(ground: Ground) -> None:
+    """An append waits while another process writes to the file, but not for ever."""
+    if ground.directory is None:
+        return
+    path = ground.directory / "held.db"
+    async with ground.open("held") as log:
+        await log.append("s", [said("first")])
+        waiting = await _held(path, 0.05, log.append("s", [said("second")]))
+        [record] = await soon("an append that had to wait", waiting)
+        require(record.version == 2, f"it is behind the first one: {record}")
+        waiting = await _held(path, 2.0, log.append("s", [said("too late")]))
+        await raises(LogUnavailable, waiting)
+        [record] = await log.append("s", [said("third")])
+        require(record.version == 3, f"what was refused is not there: {record}")
+
+
+async def _held(path: Path, seconds: float, work: Awaitable[T]) -> asyncio.Task[T]:
+    """Begins something while another connection holds a file for some time; it may still be at work."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        task = begun(work)
+        await anyio.sleep(seconds)
+        other.execute("ROLLBACK")
+    return task
 
 
 async def chain(ground: Ground) -> None:
