@@ -48,11 +48,11 @@ class Journey(NamedTuple):
 
 
 def _fare(legs: Sequence[Leg]) -> float:
-    return sum([leg.fare for leg in legs])  # noqa: C419
+    return sum(leg.fare for leg in legs)
 
 
 def _burden(legs: Sequence[Leg]) -> float:
-    return sum([leg.burden for leg in legs])  # noqa: C419
+    return sum(leg.burden for leg in legs)
 
 
 def city_count(known: Knowledge) -> int:
