@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from math import ceil, inf
-from typing import Final, NamedTuple, TypeAlias, final
+from typing import NamedTuple, TypeAlias, final
 
 from ..data.tables import SEATS, Flight, Mode, Route
 
-__all__ = ("HOUR", "Circle", "Leg", "Ways", "road_line")
-
-HOUR: Final = 30.0
-"""Dollars per hour of travel, unless the budget forces to save."""
+__all__ = ("Circle", "Leg", "Ways", "road_line")
 
 
 class Leg(NamedTuple):
@@ -23,7 +20,6 @@ class Leg(NamedTuple):
         hours: under way.
         departs: hour of the day, e.g. 8.5 for half past eight.
         arrives: hour of the day; beyond 24 on the next day.
-        burden: fare and time together, in dollars.
     """
 
     line: str
@@ -31,7 +27,6 @@ class Leg(NamedTuple):
     hours: float
     departs: float
     arrives: float
-    burden: float
 
 
 Circle: TypeAlias = tuple[tuple[str, ...], tuple[Leg, ...]]
@@ -112,29 +107,26 @@ def _by_air(flight: Flight, people: int) -> Leg:
     departs, arrives = _hour(flight.departs), _hour(flight.arrives)
     if arrives < departs:
         arrives += 24
-    fare, hours = flight.price * people, arrives - departs + 2  # to the airport, and the wait there
     return Leg(
         line=f"Flight Number: {flight.number}, from {flight.origin} to {flight.destination}, "
         f"Departure Time: {flight.departs}, Arrival Time: {flight.arrives}",
-        fare=fare,
-        hours=hours,
+        fare=flight.price * people,
+        hours=arrives - departs + 2,  # the way to the airport and the wait there
         departs=departs,
         arrives=arrives,
-        burden=fare + HOUR * hours,
     )
 
 
 def _by_road(route: Route, people: int) -> Leg | None:
     if route.cost is None or route.duration is None:
         return None
-    fare, hours = route.cost * ceil(people / SEATS[route.mode]), _duration(route.duration)
+    hours = _duration(route.duration)
     return Leg(
         line=road_line(route),
-        fare=fare,
+        fare=route.cost * ceil(people / SEATS[route.mode]),
         hours=hours,
         departs=8.0,
         arrives=8.0 + hours,
-        burden=fare + HOUR * hours,
     )
 
 

@@ -374,22 +374,16 @@ def _drafts(
 ) -> list[_Candidate]:
     people = known.party
     meals: dict[tuple[tuple[str, int], ...], Table] = {}
-    stays: dict[tuple[str, int], tuple[Accommodation | None, tuple[str, ...], float]] = {}
     drafts = []
     for way in ways:
         unmet: set[str] = set()
         fare = cost = way.fare
-        rooms = []
-        for stop in zip(way.stops, way.nights, strict=True):
-            if stop not in stays:
-                city, nights = stop
-                room, failed = finds.rooms.pick(known, city, nights, comfort)
-                price = 0.0 if room is None else nights * room_cost(room, people)
-                stays[stop] = room, failed, price
-            room, failed, price = stays[stop]
-            rooms.append(room)
+        stay = []
+        for city, nights in zip(way.stops, way.nights, strict=True):
+            room, failed = finds.rooms.pick(known, city, nights, comfort)
+            stay.append(room)
             unmet.update(failed)
-            cost += price
+            cost += 0.0 if room is None else nights * room_cost(room, people)
         counts = _meal_counts(way, lean=lean)
         # Cities in another order might be given other restaurants: the first order holds for all.
         key = tuple(sorted(counts.items()))
@@ -403,7 +397,7 @@ def _drafts(
         if known.budget is not None and cost > known.budget:
             unmet.add("budget")
         burden = way.burden - fare + cost
-        drafts.append(_Candidate(way, tuple(rooms), table, lean, cost, burden, frozenset(unmet)))
+        drafts.append(_Candidate(way, tuple(stay), table, lean, cost, burden, frozenset(unmet)))
     return drafts
 
 
@@ -412,6 +406,6 @@ def _sketch(known: Knowledge, finds: Finds) -> _Candidate:
     count = city_count(known)
     places = candidates(known, finds)[:count] or (known.destination,)
     nights = even_nights(known.days - 1, len(places))
-    blank = Leg(BLANK, 0.0, 0.0, 8.0, 8.0, 0.0)
+    blank = Leg(BLANK, 0.0, 0.0, 8.0, 8.0)
     journey = Journey(places, nights, (blank,) * (len(places) + 1))
     return _drafts(known, finds, [journey], _USUAL_COMFORT, lean=False)[0]

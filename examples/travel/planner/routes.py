@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from .finds import Finds
 from .knowledge import Knowledge
-from .legs import HOUR, Circle, Leg
+from .legs import Circle, Leg
 
 __all__ = (
     "Journey",
@@ -20,6 +20,7 @@ __all__ = (
     "transfers",
 )
 
+_HOUR = 30.0  # dollars per hour of travel, unless the budget forces to save
 _CIRCLES = 20_000  # more than three cities out of any state give; a bound for stranger wishes
 
 
@@ -52,7 +53,7 @@ def _fare(legs: Sequence[Leg]) -> float:
 
 
 def _burden(legs: Sequence[Leg]) -> float:
-    return sum(leg.burden for leg in legs)
+    return sum(leg.fare + _HOUR * leg.hours for leg in legs)
 
 
 def city_count(known: Knowledge) -> int:
@@ -107,7 +108,7 @@ def journeys(
     key = (*about, tuple(cities), nights, saving)
     circles = finds.ways.circles.get(key)
     if circles is None:
-        kinds = _kinds_of_circles(known, finds, cities, nights, 0.0 if saving else HOUR)
+        kinds = _kinds_of_circles(known, finds, cities, nights, 0.0 if saving else _HOUR)
         found = chain.from_iterable(islice(kind, _CIRCLES) for kind in kinds)
         weigh = _fare if saving else _burden
         circles = sorted(found, key=lambda circle: weigh(circle[1]))
